@@ -1,0 +1,27 @@
+package disk
+
+import "hash/crc32"
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// CRC is the CRC32C of the pieces laid end to end.
+func CRC(pieces ...[]byte) uint32 {
+	var c uint32
+	for _, p := range pieces {
+		c = crc32.Update(c, castagnoli, p)
+	}
+	return c
+}
+
+// Sum is a record's checksum (FORMAT 5). It covers the lengths but not the
+// address, so that compaction may move a record without touching its sum.
+func Sum(phys, logic uint32, stored []byte) uint32 {
+	// The lengths go through the table by hand: handing eight bytes to
+	// crc32.Update would put them on the heap, for every record.
+	c := ^uint32(0)
+	for lengths, i := uint64(logic)<<32|uint64(phys), 0; i < 8; i++ {
+		c = castagnoli[byte(c)^byte(lengths)] ^ c>>8
+		lengths >>= 8
+	}
+	return crc32.Update(^c, castagnoli, stored)
+}

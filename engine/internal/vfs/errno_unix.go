@@ -1,0 +1,38 @@
+//go:build unix
+
+package vfs
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+// Errno is the system's number for an error, or 0.
+func Errno(err error) int {
+	var n unix.Errno
+	if errors.As(err, &n) {
+		return int(n)
+	}
+	return 0
+}
+
+// IsNotDir tells that a part of a path is no folder.
+func IsNotDir(err error) bool { return errors.Is(err, unix.ENOTDIR) }
+
+// IsFull tells that there is no room: on the disk, in a quota, or under a
+// limit of the file's size.
+func IsFull(err error) bool {
+	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
+}
+
+// IsReadOnly tells that the files may not be written.
+func IsReadOnly(err error) bool {
+	return errors.Is(err, unix.EROFS) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) ||
+		errors.Is(err, ErrLink)
+}
+
+// IsTooManyFiles tells that the process or the system has no descriptor left.
+func IsTooManyFiles(err error) bool {
+	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE)
+}

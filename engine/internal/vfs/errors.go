@@ -1,0 +1,21 @@
+package vfs
+
+import (
+	"errors"
+	"io/fs"
+)
+
+// PathOf is the path that an error names, or "".
+func PathOf(err error) string {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Path
+	}
+	return ""
+}
+
+// IsNotExist tells that a name is missing.
+func IsNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// IsNotRegular tells that a name leads to something that is no regular file.
+func IsNotRegular(err error) bool { return errors.Is(err, ErrNotRegular) }
