@@ -1,0 +1,189 @@
+/*
+ * loaderx.h: the C interface of loaderx. Written by hand, it is the contract:
+ * the Go exports include it, so a drift between the two does not compile, and
+ * Python reads its declarations from between the two marks below.
+ *
+ * Status     Every function that can fail returns LX_OK or another status and
+ *            writes its results through pointers, only when it returns LX_OK.
+ *            A lx_error, which may be NULL, then says what was wrong.
+ * Handles    64-bit numbers. 0 is never one, and a stale one is LX_CLOSED.
+ * Memory     The caller owns every buffer. The library keeps no pointer that
+ *            it was given after the call that gave it.
+ * Threads    Every function may be called from any thread, and any two at the
+ *            same time, unless its comment says otherwise.
+ * Fork       After fork(), the child must not call any function: a Go runtime
+ *            does not survive it. The locks of the stores that were open are
+ *            closed in the child by the library itself.
+ */
+#ifndef LOADERX_H
+#define LOADERX_H
+
+#include <stdint.h>
+
+/* cdef begins */
+
+enum { LX_ABI_VERSION = 1 };
+
+/* A status is also the kind of the error. */
+enum {
+    LX_OK = 0,
+    LX_INDEX = 1,           /* an index outside the store; .index is it */
+    LX_BUSY = 2,            /* another handle holds the lock that is needed */
+    LX_CLOSED = 3,          /* the handle is closed, or never was one */
+    LX_NOT_A_STORE = 4,     /* no store at that path */
+    LX_MISMATCH = 5,        /* the store is of another kind, type or codec */
+    LX_CORRUPT_STORE = 6,   /* the store as a whole cannot be trusted */
+    LX_CORRUPT_RECORD = 7,  /* one record cannot be read; .index is it */
+    LX_UNSUPPORTED = 8,     /* a version or codec this library does not do */
+    LX_FULL = 9,            /* no room on the disk */
+    LX_READ_ONLY = 10,      /* opened for reading, or the files forbid writing */
+    LX_ARGUMENT = 11,       /* an argument outside what the function takes */
+    LX_IO = 12,             /* the operating system failed; .os_errno says how */
+    LX_MEMORY = 13,         /* no memory for a buffer */
+    LX_ROOM = 14,           /* the caller's buffer is too small: not an error */
+    LX_INTERNAL = 15        /* a bug in the library, caught */
+};
+
+enum { LX_DENSE = 1, LX_RAGGED = 2 };
+enum { LX_MODE_READ = 0, LX_MODE_APPEND = 1 };
+enum { LX_CODEC_ANY = -1, LX_CODEC_RAW = 0, LX_CODEC_ZSTD = 1, LX_CODEC_ZSTD_DICT = 2 };
+enum { LX_SEQUENTIAL = 0, LX_IID = 1, LX_CYCLIC = 2 };
+
+typedef uint64_t lx_handle;
+typedef const char *lx_str;     /* NUL-terminated UTF-8 (a path: the system's bytes) */
+
+typedef struct lx_error {
+    int32_t status;         /* as returned */
+    int32_t os_errno;       /* 0 if no system call failed */
+    int64_t index;          /* the record concerned, or -1 */
+    int64_t offset;         /* where in the file, or -1 */
+    char path[1024];        /* the file concerned, or "" */
+    char message[2048];     /* a sentence: expected, got, where */
+} lx_error;
+
+/* How a store is opened. Zero the struct, then set what you need. */
+typedef struct lx_open_options {
+    int64_t struct_bytes;   /* sizeof(lx_open_options) */
+    int32_t kind;           /* LX_DENSE or LX_RAGGED */
+    int32_t mode;           /* LX_MODE_READ never writes */
+    int32_t codec;          /* LX_CODEC_ANY: the store's; on creation zstd */
+    int32_t allow_empty;    /* 1: the store must take records of zero bytes */
+    lx_str identity;        /* JSON {"dtype": ..., "item_shape": [...]} (ragged:
+                               dtype only). NULL: open what is there. Otherwise
+                               create what is missing, refuse what differs. */
+    int64_t width;          /* with an identity, dense: bytes in a record */
+    void *dict;             /* the dictionary of a new zstd_dict store, or NULL */
+    int64_t dict_bytes;
+    int64_t chunk_limit;    /* 0: the format's. Tests lower these three. */
+    int64_t segment_limit;  /* table entries in a segment, a power of two */
+    int64_t record_limit;   /* bytes in a record */
+} lx_open_options;
+
+typedef struct lx_store_info {
+    int64_t records;
+    int64_t width;          /* dense: bytes in a record; ragged: 0 */
+    int64_t identity_bytes; /* length of the JSON of lx_store_identity */
+    int32_t kind;
+    int32_t mode;
+    int32_t codec;
+    int32_t version;        /* format version: 4 or 5 */
+    int32_t allow_empty;
+    int32_t unsynced;       /* 1: a power cut could lose appended records */
+    int32_t dirty;          /* 1: a crash left it; recovery is due */
+    int32_t lockable;       /* 0: the file system cannot lock; read-only use */
+    uint32_t store_id;      /* 0 in version 4 */
+} lx_store_info;
+
+/* ---- the library ---- */
+
+/* LX_ABI_VERSION of the library: compare it with the header's. */
+int32_t lx_abi_version(void);
+
+/* How many threads the library uses at most: the smaller of the processors
+   this process may run on and its cgroup's quota. */
+int32_t lx_parallelism(void);
+
+/* A block of bytes, aligned to 64, contents undefined; lx_buffer_free takes it
+   back. For destinations of gathers, which are faster into recycled memory. */
+int32_t lx_buffer_new(int64_t bytes, void **buffer, lx_error *error);
+void lx_buffer_free(void *buffer);
+
+/* ---- stores ---- */
+
+/* Opens the store at path, or creates it when options name an identity and
+   nothing is there (parent folders too). */
+int32_t lx_store_open(lx_str path, lx_open_options *options, lx_handle *store, lx_error *error);
+
+/* Waits for running calls, makes appended records durable, and ends the
+   handle, whatever it returns. Open batches are aborted. */
+int32_t lx_store_close(lx_handle store, lx_error *error);
+
+int32_t lx_store_info_of(lx_handle store, lx_store_info *info, lx_error *error);
+
+/* The identity as JSON, not terminated; LX_ROOM if room is too small. */
+int32_t lx_store_identity(lx_handle store, void *json, int64_t room, lx_error *error);
+
+/* The number of records a gather may use now. */
+int32_t lx_store_len(lx_handle store, int64_t *records, lx_error *error);
+
+/* Makes every committed record durable. */
+int32_t lx_store_sync(lx_handle store, lx_error *error);
+
+/* ---- appending: begin, any number of parts, commit or abort ----
+   One batch is all or nothing, whatever its size: a part is on disk when its
+   call returns, but no reader sees any before the commit. A batch handle is
+   for one thread at a time. A second batch on a store waits for the first. */
+
+int32_t lx_append_begin(lx_handle store, lx_handle *batch, lx_error *error);
+
+/* count records of the store's width; bytes is checked against that. After a
+   failure the batch takes no more parts: abort it. */
+int32_t lx_append_dense(lx_handle batch, void *records, int64_t bytes, int64_t count, lx_error *error);
+
+/* count records: record i is payload bytes offsets[i] to offsets[i + 1], of
+   shape dims[dim_offsets[i]] to dims[dim_offsets[i + 1]], of elements of
+   item_bytes. Both offset arrays have count + 1 int64 values, dims int64. */
+int32_t lx_append_ragged(lx_handle batch, void *payload, int64_t payload_bytes, void *offsets,
+                         void *dims, void *dim_offsets, int64_t count, int64_t item_bytes,
+                         lx_error *error);
+
+/* Publishes the batch and ends its handle, whatever it returns. */
+int32_t lx_append_commit(lx_handle batch, int64_t *first, lx_error *error);
+
+/* Takes back what the batch wrote and ends its handle. */
+int32_t lx_append_abort(lx_handle batch, lx_error *error);
+
+/* ---- reading: index is count int64 values, negative ones count from the end.
+   max_threads 0: as many as pay. On failure the destination is undefined. ---- */
+
+/* dst_bytes must be count times the store's width. */
+int32_t lx_dense_gather(lx_handle store, void *index, int64_t count, void *dst, int64_t dst_bytes,
+                        int32_t max_threads, lx_error *error);
+
+/* Record i comes to dst bytes offsets[i] to offsets[i + 1], its shape to
+   dims[dim_offsets[i]] to dims[dim_offsets[i + 1]]; both offset arrays have
+   room for count + 1 int64 values and are filled also when the call returns
+   LX_ROOM because dst_bytes or dims_room (int64 values) is too small for what
+   their last values say. A shape must be of elements of item_bytes. */
+int32_t lx_ragged_gather(lx_handle store, void *index, int64_t count, int64_t item_bytes,
+                         void *dst, int64_t dst_bytes, void *offsets,
+                         void *dims, int64_t dims_room, void *dim_offsets,
+                         int32_t max_threads, lx_error *error);
+
+/* ---- the sampler: the order of indices, a pure function of seed and step ---- */
+
+/* batch_size is the global batch, a multiple of world_size; rank gets its
+   contiguous part of it. */
+int32_t lx_sampler_new(int32_t mode, int64_t length, int64_t batch_size, uint64_t seed,
+                       int32_t rank, int32_t world_size, lx_handle *sampler, lx_error *error);
+
+/* The indices of steps step .. step + steps - 1, one batch after another:
+   count int64 values, which must be steps * batch_size / world_size. */
+int32_t lx_sampler_fill(lx_handle sampler, int64_t step, int64_t steps, void *index, int64_t count,
+                        lx_error *error);
+
+int32_t lx_sampler_free(lx_handle sampler, lx_error *error);
+
+/* cdef ends */
+
+#endif

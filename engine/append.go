@@ -1,0 +1,226 @@
+package engine
+
+import (
+	"encoding/binary"
+	"time"
+
+	"loaderx/engine/internal/disk"
+)
+
+// Batch is an append in progress: any number of parts, published by Commit or
+// taken back by Abort. Its methods are for one goroutine at a time.
+type Batch struct {
+	s      *Store
+	start  int64 // physical length before
+	n      int64 // physical records added
+	at     frontier
+	wrote  bool // payload may have been written
+	tabled bool // table or sum entries may have been written
+	failed error
+	ended  bool
+
+	entries []disk.Entry // of the current slice, reused
+	sums    []uint32
+	table   []byte
+}
+
+// Begin opens a batch. It takes the writer's role if the handle does not have
+// it, and waits for another batch of this handle as for a lock.
+func (s *Store) Begin() (*Batch, error) {
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	timer := time.NewTimer(lockWait)
+	defer timer.Stop()
+	select {
+	case s.turn <- struct{}{}:
+	case <-s.closing:
+		return nil, errorf(StatusClosed, s.path, "%s: the store is closed", s.path)
+	case <-timer.C:
+		return nil, errorf(StatusBusy, s.path, "%s: another batch of this handle is open; tried for %v", s.path, lockWait)
+	}
+	s.mut.Lock()
+	defer s.mut.Unlock()
+	if err := s.becomeWriter(); err != nil {
+		<-s.turn
+		return nil, err
+	}
+	room := s.limits.Chunk
+	if s.w.slot.Arithmetic {
+		room = int64(s.w.slot.PerChunk) * int64(s.typed.Width)
+	}
+	s.batch = &Batch{
+		s: s, start: s.st.length,
+		at: frontier{chunk: s.st.tailChunk, off: int64(s.st.tailOffset), room: room},
+	}
+	return s.batch, nil
+}
+
+// do runs one call of the batch: with the store open, its state locked and the
+// writer able to write.
+func (b *Batch) do(call func() error) error {
+	s := b.s
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	s.mut.Lock()
+	defer s.mut.Unlock()
+	if b.ended {
+		return errorf(StatusClosed, s.path, "%s: the batch has ended", s.path)
+	}
+	return call()
+}
+
+// add appends a part. After a failure the batch takes no more.
+func (b *Batch) add(p *part) error {
+	return b.do(func() error {
+		if b.failed != nil {
+			return b.failed
+		}
+		if err := b.s.w.usable(); err != nil {
+			return err
+		}
+		for p.n > 0 && b.failed == nil {
+			b.failed = b.addSlice(p.cut(b.s.limits))
+		}
+		return b.failed
+	})
+}
+
+// addSlice writes payloads, joins all workers, then writes the table and the
+// sums (FORMAT 7.2). The header is the commit's.
+func (b *Batch) addSlice(p part) error {
+	if len(b.entries) < p.n {
+		b.entries, b.sums = make([]disk.Entry, p.n), make([]uint32, p.n)
+		b.table = make([]byte, p.n*disk.EntrySize)
+	}
+	entries, sums := b.entries[:p.n], b.sums[:p.n]
+	b.wrote = true
+	var err error
+	if b.s.codec == Raw {
+		err = b.writeRaw(&p, entries, sums)
+	} else {
+		err = b.writeFrames(&p, entries, sums)
+	}
+	if err != nil {
+		return err
+	}
+	b.tabled = true
+	if err := b.writeTables(entries, sums); err != nil {
+		return err
+	}
+	b.n += int64(p.n)
+	return b.s.w.rest()
+}
+
+// writeTables writes the entries and sums of the slice behind those before it.
+func (b *Batch) writeTables(entries []disk.Entry, sums []uint32) error {
+	for first := b.start + b.n; len(entries) > 0; {
+		id, k := b.s.limits.segmentOf(first)
+		n := int(min(int64(len(entries)), b.s.limits.Segment-k))
+		locs := b.table[:n*disk.EntrySize]
+		for i, e := range entries[:n] {
+			e.Put(locs[i*disk.EntrySize:])
+		}
+		if err := b.s.w.writeAt(numbered(id, tableExt), locs, k*disk.EntrySize); err != nil {
+			return err
+		}
+		crcs := b.table[:n*disk.SumSize]
+		for i, sum := range sums[:n] {
+			binary.LittleEndian.PutUint32(crcs[i*disk.SumSize:], sum)
+		}
+		if err := b.s.w.writeAt(numbered(id, sumExt), crcs, k*disk.SumSize); err != nil {
+			return err
+		}
+		entries, sums, first = entries[n:], sums[n:], first+int64(n)
+	}
+	return nil
+}
+
+// Commit publishes the batch: meta.zr is the commit point. It returns the
+// index of the first record. Whatever it returns, the batch has ended.
+func (b *Batch) Commit() (first int64, err error) {
+	err = b.do(func() error {
+		if b.failed == nil {
+			b.failed = b.s.w.usable()
+		}
+		if b.failed != nil {
+			// What was wrong is the answer; that it is taken back is expected.
+			_ = b.rollBack()
+			return b.failed
+		}
+		b.end()
+		if b.n == 0 {
+			return nil
+		}
+		return b.publish()
+	})
+	return b.start / b.s.perRecord(), err
+}
+
+func (b *Batch) publish() error {
+	s, before := b.s, b.s.st
+	s.st.length += b.n
+	s.st.tailChunk, s.st.tailOffset = b.at.chunk, uint32(b.at.off)
+	if err := s.w.writeHeader(false); err != nil {
+		s.st = before
+		return s.w.poison(fileError("committing an append", err))
+	}
+	s.w.pending = true
+	s.publish()
+	return nil
+}
+
+// Abort takes the batch back.
+func (b *Batch) Abort() error { return b.do(b.rollBack) }
+
+func (b *Batch) end() {
+	b.ended = true
+	b.s.batch = nil
+	<-b.s.turn
+}
+
+// rollBack leaves the store as it was before the batch (FORMAT 7.2, "append
+// fails"): new chunks go, the tail chunk and the tables are cut, and if any
+// table entry was written a checkpoint makes that durable.
+func (b *Batch) rollBack() error {
+	b.end()
+	w := b.s.w
+	if !b.wrote || w.broken != nil {
+		return nil
+	}
+	if err := b.takeBack(); err != nil {
+		return w.poison(fileError("taking back an append", err))
+	}
+	return nil
+}
+
+func (b *Batch) takeBack() error {
+	s, w := b.s, b.s.w
+	for id := int64(b.at.chunk); id > int64(s.st.tailChunk); id-- {
+		if err := w.remove(numbered(int(id), chunkExt)); err != nil {
+			return err
+		}
+	}
+	tail, err := w.open(numbered(int(s.st.tailChunk), chunkExt))
+	if err != nil {
+		return err
+	}
+	if err := tail.Truncate(int64(s.st.tailOffset)); err != nil {
+		return err
+	}
+	tail.touched = true
+	if !b.tabled {
+		return nil
+	}
+	names, err := s.dir.Names()
+	if err != nil {
+		return err
+	}
+	if _, err := w.trimTables(names); err != nil {
+		return err
+	}
+	return w.checkpoint()
+}

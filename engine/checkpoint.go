@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"loaderx/engine/internal/disk"
+	"loaderx/engine/internal/vfs"
+)
+
+// Sync makes every committed record durable. It may run beside an open batch,
+// whose records it leaves out.
+func (s *Store) Sync() error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	s.mut.Lock()
+	defer s.mut.Unlock()
+	if s.w == nil {
+		return nil
+	}
+	if err := s.w.usable(); err != nil {
+		return err
+	}
+	if !s.w.pending {
+		return nil
+	}
+	return s.w.checkpoint()
+}
+
+func (w *writer) unsynced() bool { return w.pending }
+
+// checkpoint makes the current state durable (FORMAT 7.2): the data files,
+// the folder if names changed, then the slot of the next epoch, then meta.zr.
+// The caller excludes mutations.
+func (w *writer) checkpoint() error {
+	if err := w.flush(); err != nil {
+		return w.poison(fileError("making the store durable", err))
+	}
+	next := w.slot
+	next.Meta = w.header()
+	next.Meta.Epoch++
+	if err := writeSlot(w.journal, next); err != nil {
+		return w.poison(fileError("writing a checkpoint", err))
+	}
+	w.slot = next
+	if err := w.writeHeader(true); err != nil {
+		return w.poison(fileError("writing a checkpoint", err))
+	}
+	w.pending = false
+	return nil
+}
+
+// flush syncs what was written, and the folder if names were added.
+func (w *writer) flush() error {
+	for _, name := range w.sorted() {
+		f := w.files[name]
+		if !f.touched {
+			continue
+		}
+		if err := f.Sync(); err != nil {
+			return err
+		}
+		f.touched = false
+	}
+	if w.names {
+		if err := w.s.dir.Sync(); err != nil {
+			return err
+		}
+		w.names = false
+	}
+	return nil
+}
+
+// header is meta.zr for the current state, in the epoch of the slot.
+func (w *writer) header() disk.Meta {
+	st := &w.s.st
+	return disk.Meta{
+		Version: 5, Codec: st.codec, TailChunk: st.tailChunk, TailOffset: st.tailOffset,
+		Length: uint64(st.length), Epoch: w.slot.Meta.Epoch,
+	}
+}
+
+func (w *writer) writeHeader(sync bool) error {
+	head := w.header().Encode()
+	if _, err := w.meta.WriteAt(head[:], 0); err != nil {
+		return err
+	}
+	if sync {
+		return w.meta.Sync()
+	}
+	return nil
+}
+
+// writeSlot writes a checkpoint to the slot of its epoch: A holds the even
+// ones, B the odd ones, so the older one is overwritten (FORMAT 7).
+func writeSlot(journal vfs.File, slot disk.Slot) error {
+	b := slot.Encode()
+	if _, err := journal.WriteAt(b[:], int64(slot.Meta.Epoch%2)*disk.SlotStride); err != nil {
+		return err
+	}
+	return journal.Sync()
+}

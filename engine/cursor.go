@@ -1,0 +1,175 @@
+package engine
+
+import (
+	"errors"
+	"io"
+
+	"loaderx/engine/internal/disk"
+	"loaderx/engine/internal/move"
+)
+
+// cursor reads the records of one gather, for one worker. It keeps the file
+// it is in, since neighbours are often in the same.
+type cursor struct {
+	s *Store
+	v *view
+	z *decompressor // nil in raw stores
+
+	segment int // whose bytes table has
+	table   []byte
+	chunk   int64 // whose bytes data has
+	data    []byte
+	at      int64               // the user's index being read, for messages
+	shape   [8 + 8*maxDims]byte // a shape record, decoded
+}
+
+func (s *Store) newCursor(v *view) (*cursor, error) {
+	c := &cursor{s: s, v: v, segment: -1, chunk: -1}
+	if s.codec == Raw {
+		return c, nil
+	}
+	var err error
+	c.z, err = s.coders.borrowDecoder()
+	return c, err
+}
+
+func (c *cursor) end() {
+	if c.z != nil {
+		c.s.coders.returnDecoder(c.z)
+	}
+}
+
+// guard runs a unit of work on mapped memory; a fault is the current record's.
+func (c *cursor) guard(work func() error) error {
+	err := move.Guard(work)
+	var fault *move.Fault
+	if errors.As(err, &fault) {
+		path := c.s.path
+		if c.chunk >= 0 {
+			path += "/" + numbered(int(c.chunk), chunkExt)
+		}
+		return badRecord(c.at, path, -1, "the file is shorter than it was, or its disk failed (%v)", fault)
+	}
+	return err
+}
+
+// entry is the table entry of physical record i, below the view's length.
+func (c *cursor) entry(i int64) (disk.Entry, error) {
+	id, k := c.s.limits.segmentOf(i)
+	off := k * disk.EntrySize
+	if id != c.segment || int64(len(c.table)) < off+disk.EntrySize {
+		// All of the segment that the view has, so that this is rare.
+		n := min(c.v.length-(i-k), c.s.limits.Segment)
+		table, err := c.s.tables.bytes(id, n*disk.EntrySize)
+		if err != nil {
+			return disk.Entry{}, c.unreadable(tableExt, id, off, err)
+		}
+		if table == nil {
+			var b [disk.EntrySize]byte
+			if err := c.s.tables.read(id, b[:], off); err != nil {
+				return disk.Entry{}, c.unreadable(tableExt, id, off, err)
+			}
+			return disk.DecodeEntry(b[:]), nil
+		}
+		c.segment, c.table = id, table
+	}
+	return disk.DecodeEntry(c.table[off:]), nil
+}
+
+// check refuses an entry that no append can have written.
+func (c *cursor) check(e disk.Entry) error {
+	end := int64(e.Offset) + int64(e.Phys)
+	switch {
+	case e.Chunk > c.v.tailChunk:
+		return c.bad(e, "expected a chunk up to %d, got %d", c.v.tailChunk, e.Chunk)
+	case end > c.s.limits.Chunk || e.Chunk == c.v.tailChunk && end > int64(c.v.tailOffset):
+		return c.bad(e, "%d bytes there reach past the end of the store's data", e.Phys)
+	case e.Phys == 0 && (c.s.codec != Raw || !c.s.takesEmpty()), e.Logic == 0 && !c.s.takesEmpty():
+		return c.bad(e, "a record of zero bytes (%d stored), which this store does not take", e.Phys)
+	case c.s.codec == Raw && e.Phys != e.Logic:
+		return c.bad(e, "raw bytes: expected as many stored as the record has, %d, got %d", e.Logic, e.Phys)
+	case int64(e.Logic) > c.s.limits.Record:
+		return c.bad(e, "expected at most %d bytes, got %d", c.s.limits.Record, e.Logic)
+	case c.s.codec != Raw && int64(e.Logic) > maxRatio*int64(e.Phys):
+		return c.bad(e, "%d bytes cannot come out of %d", e.Logic, e.Phys)
+	}
+	return nil
+}
+
+// maxRatio is the most that a zstd frame can expand: a block of at least 4
+// bytes gives at most 128 KiB (RFC 8878, 3.1.1.2).
+const maxRatio = 128 << 10 / 4
+
+func (s *Store) takesEmpty() bool { return s.typed.Flags&disk.FlagAllowEmpty != 0 }
+
+// read brings the record of a checked entry to dst, of e.Logic bytes.
+func (c *cursor) read(e disk.Entry, dst []byte) error {
+	if e.Phys == 0 {
+		return nil
+	}
+	stored, err := c.mapped(e)
+	if err != nil {
+		return err
+	}
+	if c.z == nil {
+		if stored != nil {
+			copy(dst, stored)
+			return nil
+		}
+		return c.pread(e, dst)
+	}
+	if cap(c.z.frame) < int(e.Phys) {
+		c.z.frame = make([]byte, max(int(e.Phys), 64<<10))
+	}
+	// C never sees the mapping: a fault in C would end the process.
+	frame := c.z.frame[:e.Phys]
+	if stored != nil {
+		copy(frame, stored)
+	} else if err := c.pread(e, frame); err != nil {
+		return err
+	}
+	if err := c.z.dec.Decode(dst, frame); err != nil {
+		return c.bad(e, "%v", err)
+	}
+	return nil
+}
+
+// mapped is the stored bytes of an entry in the mapping of its chunk, or nil
+// where there is none.
+func (c *cursor) mapped(e disk.Entry) ([]byte, error) {
+	end := int64(e.Offset) + int64(e.Phys)
+	if c.chunk != int64(e.Chunk) || int64(len(c.data)) < end {
+		data, err := c.s.chunks.bytes(int(e.Chunk), end)
+		if err != nil {
+			return nil, c.unreadable(chunkExt, int(e.Chunk), int64(e.Offset), err)
+		}
+		if data == nil {
+			return nil, nil
+		}
+		c.chunk, c.data = int64(e.Chunk), data
+	}
+	return c.data[e.Offset:end:end], nil
+}
+
+func (c *cursor) pread(e disk.Entry, p []byte) error {
+	if err := c.s.chunks.read(int(e.Chunk), p, int64(e.Offset)); err != nil {
+		return c.unreadable(chunkExt, int(e.Chunk), int64(e.Offset), err)
+	}
+	return nil
+}
+
+// bad is the error of the current record, whose entry is e.
+func (c *cursor) bad(e disk.Entry, format string, args ...any) error {
+	return badRecord(c.at, c.s.path+"/"+numbered(int(e.Chunk), chunkExt), int64(e.Offset), format, args...)
+}
+
+// unreadable is the error of the current record when a file fails it.
+func (c *cursor) unreadable(ext string, id int, off int64, err error) error {
+	path := c.s.path + "/" + numbered(id, ext)
+	if errors.Is(err, io.EOF) {
+		return badRecord(c.at, path, off, "the file ends before it")
+	}
+	e := badRecord(c.at, path, off, "%v", err)
+	e.Cause = err
+	return e
+}

@@ -1,0 +1,38 @@
+package engine
+
+// GatherDense copies the records of index to dst, one after another. Negative
+// indices count from the end. dst must be exactly as large as they are.
+// threads bounds the goroutines that share the work; 0 means as many as pay.
+func (s *Store) GatherDense(index []int64, dst []byte, threads int) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	w := int(s.typed.Width)
+	if s.typed.Kind != Dense {
+		return errorf(StatusArgument, s.path, "%s: a dense gather of a ragged store", s.path)
+	}
+	if len(dst)/w != len(index) || len(dst)%w != 0 {
+		return errorf(StatusArgument, s.path, "%s: expected a destination of %d records of %d bytes, got %d bytes", s.path, len(index), w, len(dst))
+	}
+	v := s.view.Load()
+	per, workers := s.units(len(index), w, threads)
+	return s.gather(v, len(index), per, workers, func(c *cursor, k int) error {
+		i, err := wrap(index, k, v.length, s.path)
+		if err != nil {
+			return err
+		}
+		c.at = i
+		e, err := c.entry(i)
+		if err != nil {
+			return err
+		}
+		if err := c.check(e); err != nil {
+			return err
+		}
+		if int(e.Logic) != w {
+			return c.bad(e, "expected a record of %d bytes, got %d", w, e.Logic)
+		}
+		return c.read(e, dst[k*w:(k+1)*w:(k+1)*w])
+	})
+}

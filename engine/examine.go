@@ -1,0 +1,253 @@
+package engine
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"strconv"
+
+	"loaderx/engine/internal/disk"
+	"loaderx/engine/internal/vfs"
+)
+
+// The names of a store's files (FORMAT, "The store on disk").
+const (
+	typedName   = "store.zr"
+	metaName    = "meta.zr"
+	dictName    = "dict.zr"
+	journalName = "journal.zr"
+	newName     = "store.tmp"
+	tableExt    = ".loc"
+	sumExt      = ".sum"
+	chunkExt    = ".chunk"
+)
+
+func numbered(id int, ext string) string { return strconv.Itoa(id) + ext }
+
+// state is what a folder says of its store (FORMAT 7.3).
+type state struct {
+	version    int // of the format
+	codec      Codec
+	slot       disk.Slot // C, the newest checkpoint; zero in version 4
+	meta       disk.Meta // as found in meta.zr
+	metaOK     bool
+	length     int64 // physical records
+	tailChunk  uint32
+	tailOffset uint32
+	dirty      bool
+}
+
+// folder is what an examination looks at. meta.zr is open already, because its
+// lock is held.
+type folder struct {
+	dir    vfs.Dir
+	meta   vfs.File
+	typed  disk.Typed
+	limits Limits
+}
+
+// examine decides what the folder says (FORMAT 7.3). It never writes. The
+// numbers are the steps of that section.
+func (f *folder) examine() (state, error) {
+	var st state
+	// 1 was done when store.zr was read. 2: meta.zr comes before the slots,
+	// since a checkpoint writes its slot first.
+	raw, err := readHead(f.meta, disk.MetaSize+1)
+	if err != nil {
+		return st, err
+	}
+	meta, found := disk.DecodeMeta(raw, f.typed.Version)
+	st.meta, st.metaOK = meta, found == disk.MetaValid
+	switch {
+	case st.metaOK && meta.Version == 4:
+		return f.asVersion4(st)
+	case found == disk.MetaNewer:
+		return st, newer(f.meta.Path(), meta.Version)
+	}
+	if err := f.newestSlot(&st, found); err != nil { // 3
+		return st, err
+	}
+	c := st.slot.Meta
+	st.version, st.codec = 5, c.Codec
+	if st.codec > ZstdDict {
+		return st, errorf(StatusUnsupported, f.meta.Path(), "%s: expected a codec up to zstd_dict, got %v", f.meta.Path(), st.codec)
+	}
+	if s := st.slot; s.Arithmetic && (f.typed.Kind != Dense || st.codec != Raw || uint64(s.PerChunk)*f.typed.Width > uint64(f.limits.Chunk)) {
+		return st, corrupt(f.dir.Path()+"/"+journalName, "an arithmetic layout of %d records a chunk does not fit this store", s.PerChunk)
+	}
+	if st.metaOK && meta.Codec != c.Codec {
+		return st, corrupt(f.meta.Path(), "codec: expected %v as in %s, got %v", c.Codec, journalName, meta.Codec)
+	}
+	if st.metaOK && meta.Epoch > c.Epoch { // 4
+		return st, corrupt(f.meta.Path(), "epoch %d is newer than %d in %s, which is old or was lost", meta.Epoch, c.Epoch, journalName)
+	}
+	if st.metaOK && meta.Epoch == c.Epoch && meta.Length < c.Length { // 5
+		return st, corrupt(f.meta.Path(), "expected at least the %d records of checkpoint %d, got %d", c.Length, c.Epoch, meta.Length)
+	}
+	st.length, st.tailChunk, st.tailOffset = int64(c.Length), c.TailChunk, c.TailOffset
+	if err := f.checkLength(c.Length); err != nil {
+		return st, err
+	}
+	if err := f.acceptTail(&st); err != nil { // 6
+		return st, err
+	}
+	st.dirty = !st.metaOK || meta != c || f.typed.Version == 1
+	return st, f.checkFiles(&st) // 7
+}
+
+// asVersion4 takes meta.zr's word: version 4 has no other.
+func (f *folder) asVersion4(st state) (state, error) {
+	st.version, st.codec = 4, st.meta.Codec
+	if st.codec > ZstdDict {
+		return st, errorf(StatusUnsupported, f.meta.Path(), "%s: expected a codec up to zstd_dict, got %v", f.meta.Path(), st.codec)
+	}
+	if err := f.checkLength(st.meta.Length); err != nil {
+		return st, err
+	}
+	st.length, st.tailChunk, st.tailOffset = int64(st.meta.Length), st.meta.TailChunk, st.meta.TailOffset
+	return st, f.checkFiles(&st)
+}
+
+func newer(path string, version uint8) error {
+	return errorf(StatusUnsupported, path, "%s: format version %d is newer than 5, the latest this library reads", path, version)
+}
+
+// newestSlot finds C. A slot counts if its CRC holds and it is of this store.
+func (f *folder) newestSlot(st *state, found disk.MetaState) error {
+	journal, err := f.dir.Open(journalName, vfs.Read)
+	if err != nil && !vfs.IsNotExist(err) {
+		return fileError("reading the journal", err)
+	}
+	path, seen := f.dir.Path()+"/"+journalName, false
+	if err == nil {
+		defer func() { _ = journal.Close() }()
+		for k := range int64(2) {
+			raw := make([]byte, disk.SlotSize)
+			if _, err := journal.ReadAt(raw, k*disk.SlotStride); err != nil && err != io.EOF {
+				return fileError("reading the journal", err)
+			}
+			slot, ok := disk.DecodeSlot(raw)
+			if !ok || f.typed.Version == 2 && slot.StoreID != f.typed.StoreID {
+				continue
+			}
+			if !seen || slot.Meta.Epoch > st.slot.Meta.Epoch {
+				st.slot, seen = slot, true
+			}
+		}
+	}
+	switch {
+	case seen:
+		return f.refuseRedo(journal, st.slot)
+	case found == disk.MetaNewerDamaged:
+		return newer(f.meta.Path(), st.meta.Version)
+	default:
+		return corrupt(path, "no valid checkpoint of this store")
+	}
+}
+
+// checkLength refuses lengths that the table files cannot hold before anything
+// is sized by them.
+func (f *folder) checkLength(length uint64) error {
+	switch {
+	case length > 1<<62:
+		return corrupt(f.meta.Path(), "length %d is beyond any store", length)
+	case f.typed.Kind == Ragged && length%2 != 0:
+		return corrupt(f.meta.Path(), "a ragged store has two physical records each, got the odd length %d", length)
+	}
+	return nil
+}
+
+// checkFiles holds a state against the files: every chunk is there, the last
+// one holds the tail, and the tables reach the length (FORMAT 7.3.7).
+func (f *folder) checkFiles(st *state) error {
+	names, err := f.dir.Names()
+	if err != nil {
+		return fileError("listing the store", err)
+	}
+	there := make(map[string]bool, len(names))
+	for _, name := range names {
+		there[name] = true
+	}
+	for id := int64(0); id <= int64(st.tailChunk); id++ {
+		if name := numbered(int(id), chunkExt); !there[name] {
+			return corrupt(f.dir.Path()+"/"+name, "the file is missing; the store holds chunks 0 to %d", st.tailChunk)
+		}
+	}
+	if err := f.holds(numbered(int(st.tailChunk), chunkExt), int64(st.tailOffset)); err != nil {
+		return err
+	}
+	exts := map[string]int64{tableExt: disk.EntrySize}
+	if st.version == 5 {
+		exts[sumExt] = disk.SumSize
+	}
+	for first, id := int64(0), 0; first < st.length; first, id = first+f.limits.Segment, id+1 {
+		n := min(st.length-first, f.limits.Segment)
+		for ext, size := range exts {
+			if err := f.holds(numbered(id, ext), n*size); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// holds says that a file is there and has at least size bytes.
+func (f *folder) holds(name string, size int64) error {
+	got, err := f.sizeOf(name)
+	if err != nil {
+		return err
+	}
+	if got < size {
+		return corrupt(f.dir.Path()+"/"+name, "expected at least %d bytes, got %d", size, got)
+	}
+	return nil
+}
+
+// sizeOf is a file's size, or -1 if there is none.
+func (f *folder) sizeOf(name string) (int64, error) {
+	file, err := f.dir.Open(name, vfs.Read)
+	if vfs.IsNotExist(err) {
+		return -1, nil
+	}
+	if err != nil {
+		return 0, oddFile(err)
+	}
+	defer func() { _ = file.Close() }()
+	size, err := file.Size()
+	return size, fileError("reading a file's size", err)
+}
+
+// oddFile turns a folder or a pipe in place of a file into a corrupt store.
+func oddFile(err error) error {
+	if vfs.IsNotRegular(err) {
+		return corrupt(vfs.PathOf(err), "expected a regular file")
+	}
+	return fileError("opening a file of the store", err)
+}
+
+// readHead reads up to n bytes from the start of a file.
+func readHead(file vfs.File, n int) ([]byte, error) {
+	b := make([]byte, n)
+	got, err := file.ReadAt(b, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fileError("reading "+file.Path(), err)
+	}
+	return b[:got], nil
+}
+
+// refuseRedo stops at a delete or a compaction that a crash cut short: to
+// apply its record is recovery, which this version leaves to a later one.
+func (f *folder) refuseRedo(journal vfs.File, c disk.Slot) error {
+	const idAt, epochAt, headEnd = 4, 8 + 22, 36
+	b := make([]byte, headEnd)
+	n, err := journal.ReadAt(b, disk.RedoStart)
+	if err != nil && err != io.EOF {
+		return fileError("reading the journal", err)
+	}
+	epoch := append(b[epochAt:headEnd:headEnd], 0, 0)
+	if n == headEnd && string(b[:idAt]) == "ZRDO" &&
+		binary.LittleEndian.Uint32(b[idAt:]) == c.StoreID && binary.LittleEndian.Uint64(epoch) == c.Meta.Epoch {
+		return errorf(StatusUnsupported, journal.Path(), "%s: holds an unfinished delete or compaction, which this version cannot recover", journal.Path())
+	}
+	return nil
+}

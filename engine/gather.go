@@ -1,0 +1,62 @@
+package engine
+
+import (
+	"loaderx/engine/internal/fan"
+)
+
+// When a gather is shared among threads: handing work to another core costs 5
+// to 70 us, so it has to be worth that.
+const (
+	fanRaw    = 4 << 20   // bytes to copy
+	fanFrames = 128 << 10 // bytes to decode
+	// unitBytes is how much a worker takes at a time, and unitFrames how many
+	// small frames.
+	unitBytes  = 256 << 10
+	unitFrames = 8
+)
+
+// wrap turns an index as the user gave it into one from 0 to n-1.
+func wrap(index []int64, k int, n int64, path string) (int64, error) {
+	i := index[k]
+	if i < 0 {
+		i += n
+	}
+	if i < 0 || i >= n {
+		e := errorf(StatusIndex, path, "index %d is out of range for %d records (position %d of %d)", index[k], n, k, len(index))
+		e.Index = index[k]
+		return 0, e
+	}
+	return i, nil
+}
+
+// units says how many records a worker takes at a time, of about size bytes
+// each, and how many workers may share n of them.
+func (s *Store) units(n, size, threads int) (per, workers int) {
+	size = max(1, size)
+	per, worth := max(1, unitBytes/size), fanRaw
+	if s.codec != Raw {
+		per, worth = max(1, min(unitFrames, unitBytes/size)), fanFrames
+	}
+	if n*size < worth {
+		return max(1, n), 1
+	}
+	if threads <= 0 {
+		threads = fan.Limit()
+	}
+	return per, threads
+}
+
+// gather runs do for records 0 to n-1 of a batch, in units of per.
+func (s *Store) gather(v *view, n, per, workers int, do func(c *cursor, k int) error) error {
+	start := func() (*cursor, error) { return s.newCursor(v) }
+	return fan.Run(workers, (n+per-1)/per, start, (*cursor).end, func(c *cursor, unit int) error {
+		return c.guard(func() error {
+			for k := unit * per; k < min((unit+1)*per, n); k++ {
+				if err := do(c, k); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}

@@ -1,0 +1,323 @@
+package engine
+
+import (
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+
+	"loaderx/engine/internal/disk"
+	"loaderx/engine/internal/vfs"
+)
+
+// writer is what a handle has once it may mutate: the lock on journal.zr, and
+// the files open for writing.
+type writer struct {
+	s       *Store
+	journal vfs.File
+	meta    vfs.File
+	slot    disk.Slot // the newest checkpoint
+	pending bool      // committed records that it does not cover
+	names   bool      // names were added or removed: the folder is to be synced
+	broken  error     // after it, nothing may be written (FORMAT 7.4, last line)
+
+	mu    sync.Mutex // guards files: a batch's workers open chunks
+	files map[string]*outFile
+}
+
+// outFile is a data file open for writing. It stays open until it is synced,
+// so that a failed write-back is reported to it.
+type outFile struct {
+	vfs.File
+	touched bool // written since it was synced
+}
+
+// becomeWriter takes the writer's role, at the first mutation (FORMAT 6.2).
+// The caller holds s.mut.
+func (s *Store) becomeWriter() error {
+	if s.w != nil {
+		return s.w.usable()
+	}
+	if err := s.refuseWriter(); err != nil {
+		return err
+	}
+	journal, err := s.dir.Open(journalName, vfs.Create)
+	if err != nil {
+		return s.notWritable(err)
+	}
+	w := &writer{s: s, journal: journal, files: map[string]*outFile{}}
+	if err := acquire(journal, true); err != nil {
+		_ = journal.Close()
+		return err
+	}
+	if err := w.start(); err != nil {
+		w.letGo()
+		return err
+	}
+	s.w = w
+	return nil
+}
+
+// refuseWriter says no before anything is touched.
+func (s *Store) refuseWriter() error {
+	switch {
+	case s.opts.Mode == ModeRead:
+		return errorf(StatusReadOnly, s.path, "%s: opened with mode \"r\", which never writes", s.path)
+	case !s.lockable:
+		return errorf(StatusReadOnly, s.path, "%s: the file system has no locks, so the store can only be read", s.path)
+	case s.st.version == 4:
+		return errorf(StatusUnsupported, s.path, "%s: a version 4 store, which this version of loaderx reads but does not change", s.path)
+	case s.st.dirty:
+		return errorf(StatusUnsupported, s.path, "%s: a crash left the store with unfinished work, which this version of loaderx reads around but does not recover", s.path)
+	}
+	return nil
+}
+
+// notWritable says that a file may not be opened for writing.
+func (s *Store) notWritable(err error) error {
+	if vfs.IsReadOnly(err) {
+		e := errorf(StatusReadOnly, vfs.PathOf(err), "%s cannot be written: %v", s.path, err)
+		e.Errno, e.Cause = vfs.Errno(err), err
+		return e
+	}
+	return oddFile(err)
+}
+
+// start examines again, because others may have written before the lock was
+// ours, and removes what appends that never committed have left.
+func (w *writer) start() error {
+	s := w.s
+	st, err := s.examine()
+	if err != nil {
+		return err
+	}
+	old := s.st
+	s.st = st
+	if err := s.refuseWriter(); err != nil {
+		s.st = old
+		return err
+	}
+	s.adopt(st)
+	w.slot = st.slot
+	if w.meta, err = s.dir.Open(metaName, vfs.Write); err != nil {
+		return s.notWritable(err)
+	}
+	if ok, err := s.meta.Current(); err != nil || !ok {
+		return errorf(StatusBusy, s.path, "%s was replaced by another: open the store again", s.meta.Path())
+	}
+	if err := w.sweep(); err != nil {
+		return err
+	}
+	return fileError("reserving the journal", reserveRedo(w.journal))
+}
+
+// reserveRedo asks for the room of the redo area, so that a full disk cannot
+// keep a delete from being journalled. Copies of a store lose it.
+func reserveRedo(journal vfs.File) error {
+	const size = disk.RedoStart + disk.RedoReserve
+	have, err := journal.Size()
+	if err != nil {
+		return err
+	}
+	if have < size {
+		if err := journal.Truncate(size); err != nil {
+			return err
+		}
+	}
+	return journal.Reserve(0, size)
+}
+
+// sweep trims tables that reach past the length, checkpoints, and removes
+// chunks beyond the tail, in this order (FORMAT 6.2).
+func (w *writer) sweep() error {
+	s := w.s
+	names, err := s.dir.Names()
+	if err != nil {
+		return fileError("listing the store", err)
+	}
+	long, err := w.trimTables(names)
+	if err != nil {
+		return err
+	}
+	var extra []string
+	for _, name := range names {
+		if id, ok := numberOf(name, chunkExt); ok && id > int64(s.st.tailChunk) || name == newName {
+			extra = append(extra, name)
+		}
+	}
+	if !long && len(extra) == 0 {
+		return nil
+	}
+	if err := w.checkpoint(); err != nil {
+		return err
+	}
+	for _, name := range extra {
+		if err := s.dir.Remove(name); err != nil {
+			return fileError("removing what an append left", err)
+		}
+	}
+	return fileError("syncing the folder", s.dir.Sync())
+}
+
+// trimTables cuts tables and sums to the length, and says whether it had to.
+func (w *writer) trimTables(names []string) (cut bool, err error) {
+	for _, name := range names {
+		for ext, size := range map[string]int64{tableExt: disk.EntrySize, sumExt: disk.SumSize} {
+			id, ok := numberOf(name, ext)
+			if !ok {
+				continue
+			}
+			limits := w.s.limits
+			keep := min(max(w.s.st.length-id*limits.Segment, 0), limits.Segment) * size
+			have, err := w.s.sizeOf(name)
+			if err != nil {
+				return cut, err
+			}
+			if have <= keep {
+				continue
+			}
+			file, err := w.open(name)
+			if err != nil {
+				return cut, err
+			}
+			if err := file.Truncate(keep); err != nil {
+				return cut, fileError("trimming a table", err)
+			}
+			file.touched, cut = true, true
+		}
+	}
+	return cut, nil
+}
+
+// numberOf is the number in the name of a data file of this extension.
+func numberOf(name, ext string) (int64, bool) {
+	digits, ok := strings.CutSuffix(name, ext)
+	if !ok || digits == "" || digits[0] == '0' && len(digits) > 1 {
+		return 0, false
+	}
+	id, err := strconv.ParseUint(digits, 10, 32)
+	return int64(id), err == nil
+}
+
+// usable says why a handle that failed may not write any more.
+func (w *writer) usable() error {
+	if w.broken == nil {
+		return nil
+	}
+	e := errorf(StatusIO, w.s.path, "%s: a write failed earlier and left the outcome open (%v); open the store again", w.s.path, w.broken)
+	e.Errno, e.Cause = vfs.Errno(w.broken), w.broken
+	return e
+}
+
+// poison ends the writer's role after a failure whose outcome is unknown. The
+// lock is given up at once, so that another handle can recover.
+func (w *writer) poison(err error) error {
+	if w.broken == nil {
+		w.broken = err
+		_ = w.journal.Unlock()
+	}
+	return err
+}
+
+// open opens a data file for writing, once; it makes one that is missing.
+func (w *writer) open(name string) (*outFile, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if f := w.files[name]; f != nil {
+		return f, nil
+	}
+	file, err := w.s.dir.Open(name, vfs.Write)
+	if vfs.IsNotExist(err) {
+		file, err = w.s.dir.Open(name, vfs.Create)
+		w.names = true
+	}
+	if err != nil {
+		return nil, w.s.notWritable(err)
+	}
+	f := &outFile{File: file}
+	w.files[name] = f
+	return f, nil
+}
+
+// writeAt writes to a data file. Workers call it side by side.
+func (w *writer) writeAt(name string, p []byte, off int64) error {
+	f, err := w.open(name)
+	if err != nil {
+		return err
+	}
+	if _, err := f.WriteAt(p, off); err != nil {
+		return fileError("appending", err)
+	}
+	w.mu.Lock()
+	f.touched = true
+	w.mu.Unlock()
+	return nil
+}
+
+// remove closes a data file and takes it away.
+func (w *writer) remove(name string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if f := w.files[name]; f != nil {
+		_ = f.Close()
+		delete(w.files, name)
+	}
+	w.names = true
+	if err := w.s.dir.Remove(name); err != nil && !vfs.IsNotExist(err) {
+		return err
+	}
+	return nil
+}
+
+// rest closes finished data files beyond a few, synced first, so that a store
+// of any size does with few descriptors. No worker may be running.
+func (w *writer) rest() error {
+	const most = 8
+	if len(w.files) <= most {
+		return nil
+	}
+	for _, name := range w.sorted() {
+		f := w.files[name]
+		if f.touched {
+			if err := f.Sync(); err != nil {
+				return w.poison(fileError("syncing "+name, err))
+			}
+		}
+		_ = f.Close()
+		delete(w.files, name)
+	}
+	return nil
+}
+
+// sorted is the names of the open data files in a fixed order, so that a run
+// of the engine does the same operations every time.
+func (w *writer) sorted() []string {
+	names := make([]string, 0, len(w.files))
+	for name := range w.files {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// close checkpoints what is pending, and ends the role.
+func (w *writer) close() error {
+	var err error
+	if w.broken == nil && w.pending {
+		err = w.checkpoint()
+	}
+	w.letGo()
+	return err
+}
+
+func (w *writer) letGo() {
+	for _, name := range w.sorted() {
+		_ = w.files[name].Close()
+	}
+	w.files = nil
+	if w.meta != nil {
+		_ = w.meta.Close()
+	}
+	_ = w.journal.Unlock()
+	_ = w.journal.Close()
+}
