@@ -27,24 +27,50 @@ type Batch struct {
 // Begin opens a batch. It takes the writer's role if the handle does not have
 // it, and waits for another batch of this handle as for a lock.
 func (s *Store) Begin() (*Batch, error) {
-	if err := s.enter(); err != nil {
+	if err := s.takeTurn(); err != nil {
 		return nil, err
 	}
-	defer s.leave()
+	b, err := s.begin()
+	if err != nil {
+		s.endTurn()
+	}
+	return b, err
+}
+
+// takeTurn waits for whoever is changing the store through this handle.
+func (s *Store) takeTurn() error {
 	timer := time.NewTimer(lockWait)
 	defer timer.Stop()
 	select {
 	case s.turn <- struct{}{}:
+		return nil
 	case <-s.closing:
-		return nil, errorf(StatusClosed, s.path, "%s: the store is closed", s.path)
+		return errorf(StatusClosed, s.path, "%s: the store is closed", s.path)
 	case <-timer.C:
-		return nil, errorf(StatusBusy, s.path, "%s: another batch of this handle is open; tried for %v", s.path, lockWait)
+		return errorf(StatusBusy, s.path, "%s: this handle is being changed by another call or batch; tried for %v", s.path, lockWait)
 	}
+}
+
+func (s *Store) endTurn() { <-s.turn }
+
+func (s *Store) begin() (*Batch, error) {
+	if err := s.ready(); err != nil {
+		return nil, err
+	}
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.leave()
 	s.mut.Lock()
 	defer s.mut.Unlock()
-	if err := s.becomeWriter(); err != nil {
-		<-s.turn
+	if err := s.w.usable(); err != nil {
 		return nil, err
+	}
+	if s.w.redo > 0 {
+		// No unsynced appends beside redo records (FORMAT 7.1.5).
+		if err := s.w.checkpoint(); err != nil {
+			return nil, err
+		}
 	}
 	room := s.limits.Chunk
 	if s.w.slot.Arithmetic {
@@ -55,6 +81,21 @@ func (s *Store) Begin() (*Batch, error) {
 		at: frontier{chunk: s.st.tailChunk, off: int64(s.st.tailOffset), room: room},
 	}
 	return s.batch, nil
+}
+
+// ready makes the handle the writer, if it is not. The caller has the turn.
+func (s *Store) ready() error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	s.mut.Lock()
+	w := s.w
+	s.mut.Unlock()
+	s.leave()
+	if w != nil {
+		return nil
+	}
+	return s.alone(s.becomeWriter)
 }
 
 // do runs one call of the batch: with the store open, its state locked and the
@@ -179,7 +220,7 @@ func (b *Batch) Abort() error { return b.do(b.rollBack) }
 func (b *Batch) end() {
 	b.ended = true
 	b.s.batch = nil
-	<-b.s.turn
+	b.s.endTurn()
 }
 
 // rollBack leaves the store as it was before the batch (FORMAT 7.2, "append

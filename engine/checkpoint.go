@@ -5,28 +5,37 @@ import (
 	"loaderx/engine/internal/vfs"
 )
 
-// Sync makes every committed record durable. It may run beside an open batch,
-// whose records it leaves out.
+// Sync makes every committed record durable, and recovers a dirty store. It may
+// run beside an open batch, whose records it leaves out.
 func (s *Store) Sync() error {
-	if err := s.enter(); err != nil {
+	dirty, err := s.syncWriter()
+	if err != nil || !dirty || s.opts.Mode == ModeRead {
 		return err
+	}
+	if err := s.takeTurn(); err != nil {
+		return err
+	}
+	defer s.endTurn()
+	return s.ready()
+}
+
+// syncWriter checkpoints what this handle wrote, and says whether the store
+// awaits recovery.
+func (s *Store) syncWriter() (dirty bool, err error) {
+	if err := s.enter(); err != nil {
+		return false, err
 	}
 	defer s.leave()
 	s.mut.Lock()
 	defer s.mut.Unlock()
 	if s.w == nil {
-		return nil
+		return s.st.dirty, nil
 	}
-	if err := s.w.usable(); err != nil {
-		return err
+	if err := s.w.usable(); err != nil || !s.w.pending {
+		return false, err
 	}
-	if !s.w.pending {
-		return nil
-	}
-	return s.w.checkpoint()
+	return false, s.w.checkpoint()
 }
-
-func (w *writer) unsynced() bool { return w.pending }
 
 // checkpoint makes the current state durable (FORMAT 7.2): the data files,
 // the folder if names changed, then the slot of the next epoch, then meta.zr.
@@ -41,11 +50,25 @@ func (w *writer) checkpoint() error {
 	if err := writeSlot(w.journal, next); err != nil {
 		return w.poison(fileError("writing a checkpoint", err))
 	}
-	w.slot = next
+	w.slot, w.s.st.slot = next, next
 	if err := w.writeHeader(true); err != nil {
 		return w.poison(fileError("writing a checkpoint", err))
 	}
-	w.pending = false
+	w.pending, w.redo, w.seq = false, 0, 0
+	return w.cutJournal()
+}
+
+// cutJournal gives back the room of a redo record that was larger than the
+// area kept for them: after a checkpoint all records are void.
+func (w *writer) cutJournal() error {
+	const size = disk.RedoStart + disk.RedoReserve
+	have, err := w.journal.Size()
+	if err == nil && have > size {
+		err = w.journal.Truncate(size)
+	}
+	if err != nil {
+		return w.poison(fileError("cutting the journal", err))
+	}
 	return nil
 }
 

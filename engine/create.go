@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
-	"regexp"
 
 	"loaderx/engine/internal/disk"
 	"loaderx/engine/internal/vfs"
@@ -86,12 +85,19 @@ func (o *Options) newType(path string) (disk.Typed, Codec, error) {
 	if o.AllowEmpty {
 		t.Flags = disk.FlagAllowEmpty
 	}
-	for t.StoreID == 0 {
-		var b [4]byte
-		_, _ = rand.Read(b[:]) // never fails
-		t.StoreID = binary.LittleEndian.Uint32(b[:])
-	}
+	t.StoreID = newID()
 	return t, codec, nil
+}
+
+// newID is a random store id, never 0.
+func newID() uint32 {
+	var b [4]byte
+	for {
+		_, _ = rand.Read(b[:]) // never fails
+		if id := binary.LittleEndian.Uint32(b[:]); id != 0 {
+			return id
+		}
+	}
 }
 
 // creation is a store in the making.
@@ -103,7 +109,23 @@ type creation struct {
 	meta  vfs.File
 }
 
-var ownNames = regexp.MustCompile(`^((store|meta|dict|journal)\.zr|store\.tmp|\d+\.(loc|sum|chunk))$`)
+// ownName tells the names of a store's files.
+func ownName(name string) bool {
+	switch name {
+	case typedName, metaName, dictName, journalName, newName:
+		return true
+	}
+	return dataName(name)
+}
+
+func dataName(name string) bool {
+	for _, ext := range []string{tableExt, sumExt, chunkExt} {
+		if _, ok := numberOf(name, ext); ok {
+			return true
+		}
+	}
+	return false
+}
 
 // refuseForeign keeps a store out of a folder that holds anything else.
 func (c *creation) refuseForeign() error {
@@ -112,7 +134,7 @@ func (c *creation) refuseForeign() error {
 		return fileError("listing the folder of the store", err)
 	}
 	for _, name := range names {
-		if !ownNames.MatchString(name) {
+		if !ownName(name) {
 			return errorf(StatusNotAStore, c.dir.Path(), "%s: expected an empty folder for a new store, it holds %q", c.dir.Path(), name)
 		}
 	}
@@ -160,7 +182,7 @@ func (c *creation) clear() error {
 		if name == metaName {
 			continue
 		}
-		if size, _ := c.open(name); size > 0 && dataName.MatchString(name) {
+		if size, _ := c.open(name); size > 0 && dataName(name) {
 			return corrupt(c.dir.Path(), "%s is missing, but %s holds %d bytes: not creating over a damaged store", typedName, name, size)
 		}
 		old = append(old, name)
@@ -172,8 +194,6 @@ func (c *creation) clear() error {
 	}
 	return nil
 }
-
-var dataName = regexp.MustCompile(`^\d+\.`)
 
 func (c *creation) refuseRecords() error {
 	raw, err := readHead(c.meta, disk.MetaSize+1)
@@ -232,13 +252,7 @@ func (c *creation) publish() error {
 	if err := c.checkpoint(journal, slot); err != nil {
 		return err
 	}
-	if err := c.write(newName, c.typed.Encode(), true); err != nil {
-		return err
-	}
-	if err := c.dir.Rename(newName, typedName); err != nil {
-		return err
-	}
-	return c.dir.Sync()
+	return publishTyped(c.dir, c.typed)
 }
 
 // checkpoint writes the first one. The folder is synced before it: a valid

@@ -23,6 +23,13 @@ type cursor struct {
 	shape   [8 + 8*maxDims]byte // a shape record, decoded
 }
 
+// place is where a record lies: a table entry, and its bytes where only the
+// journal has them.
+type place struct {
+	disk.Entry
+	image []byte
+}
+
 func (s *Store) newCursor(v *view) (*cursor, error) {
 	c := &cursor{s: s, v: v, segment: -1, chunk: -1}
 	if s.codec == Raw {
@@ -54,7 +61,12 @@ func (c *cursor) guard(work func() error) error {
 }
 
 // entry is the table entry of physical record i, below the view's length.
-func (c *cursor) entry(i int64) (disk.Entry, error) {
+func (c *cursor) entry(i int64) (place, error) {
+	if c.v.over != nil {
+		if o, ok := c.v.over.entries[i]; ok {
+			return place{o.entry, o.image}, nil
+		}
+	}
 	id, k := c.s.limits.segmentOf(i)
 	off := k * disk.EntrySize
 	if id != c.segment || int64(len(c.table)) < off+disk.EntrySize {
@@ -62,22 +74,22 @@ func (c *cursor) entry(i int64) (disk.Entry, error) {
 		n := min(c.v.length-(i-k), c.s.limits.Segment)
 		table, err := c.s.tables.bytes(id, n*disk.EntrySize)
 		if err != nil {
-			return disk.Entry{}, c.unreadable(tableExt, id, off, err)
+			return place{}, c.unreadable(tableExt, id, off, err)
 		}
 		if table == nil {
 			var b [disk.EntrySize]byte
 			if err := c.s.tables.read(id, b[:], off); err != nil {
-				return disk.Entry{}, c.unreadable(tableExt, id, off, err)
+				return place{}, c.unreadable(tableExt, id, off, err)
 			}
-			return disk.DecodeEntry(b[:]), nil
+			return place{Entry: disk.DecodeEntry(b[:])}, nil
 		}
 		c.segment, c.table = id, table
 	}
-	return disk.DecodeEntry(c.table[off:]), nil
+	return place{Entry: disk.DecodeEntry(c.table[off:])}, nil
 }
 
 // check refuses an entry that no append can have written.
-func (c *cursor) check(e disk.Entry) error {
+func (c *cursor) check(e place) error {
 	end := int64(e.Offset) + int64(e.Phys)
 	switch {
 	case e.Chunk > c.v.tailChunk:
@@ -103,7 +115,7 @@ const maxRatio = 128 << 10 / 4
 func (s *Store) takesEmpty() bool { return s.typed.Flags&disk.FlagAllowEmpty != 0 }
 
 // read brings the record of a checked entry to dst, of e.Logic bytes.
-func (c *cursor) read(e disk.Entry, dst []byte) error {
+func (c *cursor) read(e place, dst []byte) error {
 	if e.Phys == 0 {
 		return nil
 	}
@@ -136,7 +148,10 @@ func (c *cursor) read(e disk.Entry, dst []byte) error {
 
 // mapped is the stored bytes of an entry in the mapping of its chunk, or nil
 // where there is none.
-func (c *cursor) mapped(e disk.Entry) ([]byte, error) {
+func (c *cursor) mapped(e place) ([]byte, error) {
+	if e.image != nil {
+		return e.image, nil
+	}
 	end := int64(e.Offset) + int64(e.Phys)
 	if c.chunk != int64(e.Chunk) || int64(len(c.data)) < end {
 		data, err := c.s.chunks.bytes(int(e.Chunk), end)
@@ -151,7 +166,7 @@ func (c *cursor) mapped(e disk.Entry) ([]byte, error) {
 	return c.data[e.Offset:end:end], nil
 }
 
-func (c *cursor) pread(e disk.Entry, p []byte) error {
+func (c *cursor) pread(e place, p []byte) error {
 	if err := c.s.chunks.read(int(e.Chunk), p, int64(e.Offset)); err != nil {
 		return c.unreadable(chunkExt, int(e.Chunk), int64(e.Offset), err)
 	}
@@ -159,7 +174,7 @@ func (c *cursor) pread(e disk.Entry, p []byte) error {
 }
 
 // bad is the error of the current record, whose entry is e.
-func (c *cursor) bad(e disk.Entry, format string, args ...any) error {
+func (c *cursor) bad(e place, format string, args ...any) error {
 	return badRecord(c.at, c.s.path+"/"+numbered(int(e.Chunk), chunkExt), int64(e.Offset), format, args...)
 }
 

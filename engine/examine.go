@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"encoding/binary"
 	"errors"
 	"io"
 	"strconv"
@@ -34,6 +33,7 @@ type state struct {
 	length     int64 // physical records
 	tailChunk  uint32
 	tailOffset uint32
+	over       *overlay // a delete or a compaction cut short, or nil
 	dirty      bool
 }
 
@@ -64,7 +64,15 @@ func (f *folder) examine() (state, error) {
 	case found == disk.MetaNewer:
 		return st, newer(f.meta.Path(), meta.Version)
 	}
-	if err := f.newestSlot(&st, found); err != nil { // 3
+	journal, err := f.dir.Open(journalName, vfs.Read)
+	if vfs.IsNotExist(err) && found != disk.MetaNewerDamaged {
+		return st, corrupt(f.dir.Path()+"/"+journalName, "the file is missing, and with it the checkpoints")
+	}
+	if err != nil {
+		return st, oddFile(err)
+	}
+	defer func() { _ = journal.Close() }()
+	if err := f.newestSlot(journal, &st, found); err != nil { // 3
 		return st, err
 	}
 	c := st.slot.Meta
@@ -81,17 +89,26 @@ func (f *folder) examine() (state, error) {
 	if st.metaOK && meta.Epoch > c.Epoch { // 4
 		return st, corrupt(f.meta.Path(), "epoch %d is newer than %d in %s, which is old or was lost", meta.Epoch, c.Epoch, journalName)
 	}
-	if st.metaOK && meta.Epoch == c.Epoch && meta.Length < c.Length { // 5
-		return st, corrupt(f.meta.Path(), "expected at least the %d records of checkpoint %d, got %d", c.Length, c.Epoch, meta.Length)
-	}
-	st.length, st.tailChunk, st.tailOffset = int64(c.Length), c.TailChunk, c.TailOffset
 	if err := f.checkLength(c.Length); err != nil {
 		return st, err
 	}
-	if err := f.acceptTail(&st); err != nil { // 6
+	if st.over, err = f.readChain(journal, &st); err != nil { // 5
 		return st, err
 	}
-	st.dirty = !st.metaOK || meta != c || f.typed.Version == 1
+	r := c
+	if st.over != nil {
+		r = st.over.header
+	}
+	if st.metaOK && meta.Epoch == c.Epoch && meta.Length < r.Length {
+		return st, corrupt(f.meta.Path(), "expected at least the %d records that %s counts, got %d", r.Length, journalName, meta.Length)
+	}
+	st.length, st.tailChunk, st.tailOffset = int64(r.Length), r.TailChunk, r.TailOffset
+	if st.over == nil {
+		if err := f.acceptTail(&st); err != nil { // 6
+			return st, err
+		}
+	}
+	st.dirty = !st.metaOK || meta != c || st.over != nil || f.typed.Version == 1
 	return st, f.checkFiles(&st) // 7
 }
 
@@ -112,36 +129,30 @@ func newer(path string, version uint8) error {
 	return errorf(StatusUnsupported, path, "%s: format version %d is newer than 5, the latest this library reads", path, version)
 }
 
-// newestSlot finds C. A slot counts if its CRC holds and it is of this store.
-func (f *folder) newestSlot(st *state, found disk.MetaState) error {
-	journal, err := f.dir.Open(journalName, vfs.Read)
-	if err != nil && !vfs.IsNotExist(err) {
-		return fileError("reading the journal", err)
-	}
-	path, seen := f.dir.Path()+"/"+journalName, false
-	if err == nil {
-		defer func() { _ = journal.Close() }()
-		for k := range int64(2) {
-			raw := make([]byte, disk.SlotSize)
-			if _, err := journal.ReadAt(raw, k*disk.SlotStride); err != nil && err != io.EOF {
-				return fileError("reading the journal", err)
-			}
-			slot, ok := disk.DecodeSlot(raw)
-			if !ok || f.typed.Version == 2 && slot.StoreID != f.typed.StoreID {
-				continue
-			}
-			if !seen || slot.Meta.Epoch > st.slot.Meta.Epoch {
-				st.slot, seen = slot, true
-			}
+// newestSlot finds C. A slot counts if its CRC holds and it is of this store;
+// while an upgrade is unfinished store.zr has no id yet (FORMAT 8).
+func (f *folder) newestSlot(journal vfs.File, st *state, found disk.MetaState) error {
+	seen := false
+	for k := range int64(2) {
+		raw := make([]byte, disk.SlotSize)
+		if _, err := journal.ReadAt(raw, k*disk.SlotStride); err != nil && err != io.EOF {
+			return fileError("reading the journal", err)
+		}
+		slot, ok := disk.DecodeSlot(raw)
+		if !ok || f.typed.Version == 2 && slot.StoreID != f.typed.StoreID {
+			continue
+		}
+		if !seen || slot.Meta.Epoch > st.slot.Meta.Epoch {
+			st.slot, seen = slot, true
 		}
 	}
 	switch {
 	case seen:
-		return f.refuseRedo(journal, st.slot)
+		return nil
 	case found == disk.MetaNewerDamaged:
 		return newer(f.meta.Path(), st.meta.Version)
 	default:
-		return corrupt(path, "no valid checkpoint of this store")
+		return corrupt(journal.Path(), "no valid checkpoint of this store")
 	}
 }
 
@@ -233,21 +244,4 @@ func readHead(file vfs.File, n int) ([]byte, error) {
 		return nil, fileError("reading "+file.Path(), err)
 	}
 	return b[:got], nil
-}
-
-// refuseRedo stops at a delete or a compaction that a crash cut short: to
-// apply its record is recovery, which this version leaves to a later one.
-func (f *folder) refuseRedo(journal vfs.File, c disk.Slot) error {
-	const idAt, epochAt, headEnd = 4, 8 + 22, 36
-	b := make([]byte, headEnd)
-	n, err := journal.ReadAt(b, disk.RedoStart)
-	if err != nil && err != io.EOF {
-		return fileError("reading the journal", err)
-	}
-	epoch := append(b[epochAt:headEnd:headEnd], 0, 0)
-	if n == headEnd && string(b[:idAt]) == "ZRDO" &&
-		binary.LittleEndian.Uint32(b[idAt:]) == c.StoreID && binary.LittleEndian.Uint64(epoch) == c.Meta.Epoch {
-		return errorf(StatusUnsupported, journal.Path(), "%s: holds an unfinished delete or compaction, which this version cannot recover", journal.Path())
-	}
-	return nil
 }

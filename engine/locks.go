@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"loaderx/engine/internal/vfs"
@@ -16,20 +17,8 @@ const (
 // acquire takes a lock, trying for a while. The name must still lead to the
 // file that was locked.
 func acquire(file vfs.File, exclusive bool) error {
-	for deadline := time.Now().Add(lockWait); ; time.Sleep(lockStep) {
-		ok, err := file.TryLock(exclusive)
-		if errors.Is(err, vfs.ErrNoLocks) {
-			return err
-		}
-		if err != nil {
-			return fileError("locking", err)
-		}
-		if ok {
-			break
-		}
-		if time.Now().After(deadline) {
-			return busy(file.Path(), exclusive)
-		}
+	if err := tryFor(file, exclusive); err != nil {
+		return err
 	}
 	current, err := file.Current()
 	if err != nil {
@@ -42,10 +31,32 @@ func acquire(file vfs.File, exclusive bool) error {
 	return nil
 }
 
+// tryFor takes or converts a lock, trying for a while.
+func tryFor(file vfs.File, exclusive bool) error {
+	for deadline := time.Now().Add(lockWait); ; time.Sleep(lockStep) {
+		ok, err := file.TryLock(exclusive)
+		if errors.Is(err, vfs.ErrNoLocks) {
+			return err
+		}
+		if err != nil {
+			return fileError("locking", err)
+		}
+		if ok {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return busy(file.Path(), exclusive)
+		}
+	}
+}
+
 func busy(path string, exclusive bool) error {
 	held := "an exclusive lock is held by a handle that creates or rewrites the store, or by loaderx 1.x"
 	if exclusive {
-		held = "the lock is held by another handle, of this process or another"
+		held = "another handle, of this process or another, has the store open"
+		if strings.HasSuffix(path, journalName) {
+			held = "another handle, of this process or another, is the writer"
+		}
 	}
 	return errorf(StatusBusy, path, "%s: %s; tried for %v", path, held, lockWait)
 }
@@ -110,9 +121,74 @@ func (s *Store) writerHolds() (held bool, free func(), err error) {
 // asWritten shows meta.zr as a living writer has left it: exact.
 func (s *Store) asWritten(st state) (state, error) {
 	st.length, st.tailChunk, st.tailOffset = int64(st.meta.Length), st.meta.TailChunk, st.meta.TailOffset
-	st.dirty = false
+	st.dirty, st.over = false, nil
 	if err := s.checkLength(st.meta.Length); err != nil {
 		return st, err
 	}
 	return st, s.checkFiles(&st)
+}
+
+// exclusively runs work with meta.zr locked against every other handle.
+func (s *Store) exclusively(work func() error) error {
+	if err := s.goExclusive(); err != nil {
+		return err
+	}
+	return errors.Join(work(), s.goShared())
+}
+
+// goExclusive converts the lock on meta.zr (FORMAT 6.3). No call of this handle
+// may be running: converting a lock can lose it. After a failure the handle
+// holds a shared lock again, or is closed.
+func (s *Store) goExclusive() error {
+	if err := tryFor(s.meta, true); err != nil {
+		return s.backToShared(err)
+	}
+	return nil
+}
+
+// goShared converts it back, with journal.zr still held: who else takes meta.zr
+// in between gives it up again (FORMAT 6.4). A handle that is stuck keeps both,
+// so that nobody reads half of its change.
+func (s *Store) goShared() error {
+	if s.stuck != nil {
+		return nil
+	}
+	err := tryFor(s.meta, false)
+	if err != nil {
+		s.lose()
+	}
+	return err
+}
+
+// backToShared ends a conversion that failed. Whoever does not hold journal.zr
+// may find the store changed by another in between.
+func (s *Store) backToShared(cause error) error {
+	if err := tryFor(s.meta, false); err != nil {
+		s.lose()
+		return errors.Join(cause, err)
+	}
+	if s.w != nil {
+		return cause
+	}
+	st, err := s.settle()
+	if err != nil {
+		s.lose()
+		return errors.Join(cause, err)
+	}
+	if st.length != s.st.length {
+		cause = errorf(StatusBusy, s.path, "%v; meanwhile another handle changed the store from %d to %d records",
+			cause, s.st.length/s.perRecord(), st.length/s.perRecord())
+	}
+	s.resetSources()
+	s.adopt(st)
+	return cause
+}
+
+// lose closes the handle after its lock was lost to another.
+func (s *Store) lose() {
+	s.closed = true
+	if s.w != nil {
+		s.w.letGo()
+	}
+	s.release()
 }

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"encoding/binary"
-
-	"loaderx/engine/internal/disk"
 )
 
 // RaggedDst is where GatherRagged puts a batch of n records.
@@ -72,7 +70,7 @@ func (s *Store) measure(v *view, index []int64, dst RaggedDst) error {
 
 // entries is the checked table entries of record i: its payload and its shape
 // (FORMAT 4).
-func (c *cursor) entries(i int64) (payload, shape disk.Entry, err error) {
+func (c *cursor) entries(i int64) (payload, shape place, err error) {
 	c.at = i
 	if payload, err = c.entry(2 * i); err != nil {
 		return payload, shape, err

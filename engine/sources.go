@@ -180,6 +180,12 @@ func (s *sources) shrink(most int) {
 	}
 }
 
+// reset makes s a set with nothing open. No read may be running.
+func (s *sources) reset(dir vfs.Dir, ext string, limit int64) {
+	s.close()
+	s.dir, s.ext, s.limit = dir, ext, limit
+}
+
 // close lets go of everything. No read may be running.
 func (s *sources) close() {
 	s.shrink(0)
@@ -196,4 +202,5 @@ func (s *sources) close() {
 		}
 	}
 	s.list.Store(nil)
+	s.old = nil
 }

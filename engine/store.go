@@ -29,10 +29,13 @@ type Store struct {
 	life    sync.RWMutex
 	closing chan struct{}
 	closed  bool
+	stuck   error // a change was cut half-way: nothing here can be believed
 
 	view   atomic.Pointer[view]
-	tables sources // N.loc
-	chunks sources // N.chunk
+	pins   atomic.Int64 // running snapshots
+	tables sources      // N.loc
+	sums   sources      // N.sum
+	chunks sources      // N.chunk
 
 	// turn is held by the open batch: appends take turns. mut guards what
 	// follows, for the length of one call.
@@ -48,6 +51,9 @@ type view struct {
 	length     int64 // physical records
 	tailChunk  uint32
 	tailOffset uint32
+	over       *overlay
+	version    int
+	perChunk   uint32 // of an arithmetic layout, else 0
 }
 
 // Open opens the store at path, or creates it if o has an identity and there
@@ -124,10 +130,17 @@ func (s *Store) load() error {
 		return err
 	}
 	s.coders.init(s.codec, s.dict)
-	s.tables = sources{dir: s.dir, ext: tableExt, limit: s.limits.Segment * disk.EntrySize}
-	s.chunks = sources{dir: s.dir, ext: chunkExt, limit: s.limits.Chunk}
+	s.resetSources()
 	s.adopt(st)
 	return nil
+}
+
+// resetSources forgets what was mapped and opened: of files that were cut or
+// removed, or of none yet. No read may be running.
+func (s *Store) resetSources() {
+	s.tables.reset(s.dir, tableExt, s.limits.Segment*disk.EntrySize)
+	s.sums.reset(s.dir, sumExt, s.limits.Segment*disk.SumSize)
+	s.chunks.reset(s.dir, chunkExt, s.limits.Chunk)
 }
 
 // loadTyped reads store.zr and holds it against the options.
@@ -224,20 +237,41 @@ func (s *Store) adopt(st state) {
 }
 
 func (s *Store) publish() {
-	s.view.Store(&view{length: s.st.length, tailChunk: s.st.tailChunk, tailOffset: s.st.tailOffset})
+	s.view.Store(&view{
+		length: s.st.length, tailChunk: s.st.tailChunk, tailOffset: s.st.tailOffset,
+		over: s.st.over, version: s.st.version, perChunk: s.st.slot.PerChunk,
+	})
 }
 
 // enter begins a call; the caller must leave.
 func (s *Store) enter() error {
 	s.life.RLock()
-	if s.closed {
+	err := s.open()
+	if err != nil {
 		s.life.RUnlock()
-		return errorf(StatusClosed, s.path, "%s: the store is closed", s.path)
 	}
-	return nil
+	return err
 }
 
 func (s *Store) leave() { s.life.RUnlock() }
+
+// alone runs a call while no other of this handle is running.
+func (s *Store) alone(call func() error) error {
+	s.life.Lock()
+	defer s.life.Unlock()
+	if err := s.open(); err != nil {
+		return err
+	}
+	return call()
+}
+
+// open says why the handle cannot be used.
+func (s *Store) open() error {
+	if s.closed {
+		return errorf(StatusClosed, s.path, "%s: the store is closed", s.path)
+	}
+	return s.stuck
+}
 
 // perRecord is the number of physical records in one of the user's.
 func (s *Store) perRecord() int64 {
@@ -269,7 +303,7 @@ func (s *Store) Info() (Info, error) {
 		Identity: s.identity, Kind: s.typed.Kind, Mode: s.opts.Mode, Codec: s.codec,
 		Version: s.st.version, StoreID: s.typed.StoreID,
 		AllowEmpty: s.typed.Flags&disk.FlagAllowEmpty != 0,
-		Unsynced:   s.w != nil && s.w.unsynced(), Dirty: s.st.dirty, Lockable: s.lockable,
+		Unsynced:   s.w != nil && s.w.pending, Dirty: s.st.dirty, Lockable: s.lockable,
 	}, nil
 }
 
@@ -306,6 +340,7 @@ func (s *Store) Close() error {
 func (s *Store) release() {
 	s.coders.close()
 	s.tables.close()
+	s.sums.close()
 	s.chunks.close()
 	if s.dict != nil {
 		s.dict.Close()

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -17,7 +18,9 @@ type writer struct {
 	journal vfs.File
 	meta    vfs.File
 	slot    disk.Slot // the newest checkpoint
-	pending bool      // committed records that it does not cover
+	pending bool      // committed changes that it does not cover
+	redo    int64     // bytes of the redo area in use
+	seq     uint32    // of the next redo record
 	names   bool      // names were added or removed: the folder is to be synced
 	broken  error     // after it, nothing may be written (FORMAT 7.4, last line)
 
@@ -32,45 +35,68 @@ type outFile struct {
 	touched bool // written since it was synced
 }
 
-// becomeWriter takes the writer's role, at the first mutation (FORMAT 6.2).
-// The caller holds s.mut.
+// becomeWriter takes the writer's role, at the first mutation (FORMAT 6.2). No
+// other call of the handle may be running.
 func (s *Store) becomeWriter() error {
-	if s.w != nil {
-		return s.w.usable()
-	}
-	if err := s.refuseWriter(); err != nil {
-		return err
-	}
-	journal, err := s.dir.Open(journalName, vfs.Create)
-	if err != nil {
-		return s.notWritable(err)
-	}
-	w := &writer{s: s, journal: journal, files: map[string]*outFile{}}
-	if err := acquire(journal, true); err != nil {
-		_ = journal.Close()
-		return err
-	}
-	if err := w.start(); err != nil {
-		w.letGo()
-		return err
-	}
-	s.w = w
-	return nil
-}
-
-// refuseWriter says no before anything is touched.
-func (s *Store) refuseWriter() error {
 	switch {
 	case s.opts.Mode == ModeRead:
 		return errorf(StatusReadOnly, s.path, "%s: opened with mode \"r\", which never writes", s.path)
 	case !s.lockable:
 		return errorf(StatusReadOnly, s.path, "%s: the file system has no locks, so the store can only be read", s.path)
-	case s.st.version == 4:
-		return errorf(StatusUnsupported, s.path, "%s: a version 4 store, which this version of loaderx reads but does not change", s.path)
-	case s.st.dirty:
-		return errorf(StatusUnsupported, s.path, "%s: a crash left the store with unfinished work, which this version of loaderx reads around but does not recover", s.path)
 	}
-	return nil
+	// What was clean when it was looked at may be dirty when the lock is held,
+	// if a writer died in between: start over then.
+	for {
+		st, err := s.settle()
+		if err != nil {
+			return err
+		}
+		if st.dirty {
+			return s.exclusively(s.recoverAsWriter)
+		}
+		w, err := s.lockJournal()
+		if err != nil {
+			return err
+		}
+		if st, err = s.examine(); err == nil && st.dirty {
+			w.letGo()
+			continue
+		}
+		if err == nil {
+			err = w.start(st)
+		}
+		if err != nil {
+			w.letGo()
+			return err
+		}
+		s.w = w
+		return nil
+	}
+}
+
+// lockJournal opens the files that every writer needs, with the lock on
+// journal.zr.
+func (s *Store) lockJournal() (*writer, error) {
+	meta, err := s.dir.Open(metaName, vfs.Write)
+	if err != nil {
+		return nil, s.notWritable(err)
+	}
+	journal, err := s.dir.Open(journalName, vfs.Create)
+	if err != nil {
+		_ = meta.Close()
+		return nil, s.notWritable(err)
+	}
+	w := &writer{s: s, journal: journal, meta: meta, files: map[string]*outFile{}}
+	if err = acquire(journal, true); err == nil {
+		if ok, currentErr := s.meta.Current(); currentErr != nil || !ok {
+			err = errorf(StatusBusy, s.path, "%s was replaced by another: open the store again", s.meta.Path())
+		}
+	}
+	if err != nil {
+		w.letGo()
+		return nil, err
+	}
+	return w, nil
 }
 
 // notWritable says that a file may not be opened for writing.
@@ -83,27 +109,17 @@ func (s *Store) notWritable(err error) error {
 	return oddFile(err)
 }
 
-// start examines again, because others may have written before the lock was
-// ours, and removes what appends that never committed have left.
-func (w *writer) start() error {
+// start goes on from a state that is clean or of version 4: others may have
+// written since this handle last looked.
+func (w *writer) start(st state) error {
 	s := w.s
-	st, err := s.examine()
-	if err != nil {
-		return err
-	}
-	old := s.st
-	s.st = st
-	if err := s.refuseWriter(); err != nil {
-		s.st = old
-		return err
-	}
 	s.adopt(st)
-	w.slot = st.slot
-	if w.meta, err = s.dir.Open(metaName, vfs.Write); err != nil {
-		return s.notWritable(err)
-	}
-	if ok, err := s.meta.Current(); err != nil || !ok {
-		return errorf(StatusBusy, s.path, "%s was replaced by another: open the store again", s.meta.Path())
+	if st.version == 4 {
+		if err := w.upgrade(st); err != nil {
+			return err
+		}
+	} else {
+		w.slot = st.slot
 	}
 	if err := w.sweep(); err != nil {
 		return err
@@ -139,11 +155,9 @@ func (w *writer) sweep() error {
 	if err != nil {
 		return err
 	}
-	var extra []string
-	for _, name := range names {
-		if id, ok := numberOf(name, chunkExt); ok && id > int64(s.st.tailChunk) || name == newName {
-			extra = append(extra, name)
-		}
+	extra := beyond(names, chunkExt, int64(s.st.tailChunk))
+	if slices.Contains(names, newName) {
+		extra = append(extra, newName)
 	}
 	if !long && len(extra) == 0 {
 		return nil
@@ -315,9 +329,7 @@ func (w *writer) letGo() {
 		_ = w.files[name].Close()
 	}
 	w.files = nil
-	if w.meta != nil {
-		_ = w.meta.Close()
-	}
+	_ = w.meta.Close()
 	_ = w.journal.Unlock()
 	_ = w.journal.Close()
 }

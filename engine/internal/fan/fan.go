@@ -89,9 +89,10 @@ func alone[W any](n int, start func() (W, error), end func(W), do func(w W, unit
 	return nil
 }
 
-// recovered turns what recover gave into an error.
+// recovered turns what recover gave into an error, unless there is one: then
+// it was end that panicked, after the unit.
 func recovered(value any, err *error) {
-	if value != nil {
+	if value != nil && *err == nil {
 		*err = &Panic{value, debug.Stack()}
 	}
 }

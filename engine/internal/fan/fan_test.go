@@ -3,6 +3,7 @@ package fan
 import (
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
 	"sync"
@@ -127,7 +128,7 @@ func TestNothingStartsAfterAnError(t *testing.T) {
 	stopped := errors.New("stopped")
 	for _, threads := range []int{1, 2} {
 		var done atomic.Int64
-		err := Run(threads, 1<<50, nil, nil, func(_ struct{}, unit int) error {
+		err := Run(threads, math.MaxInt, nil, nil, func(_ struct{}, unit int) error {
 			done.Add(1)
 			if unit == 3 {
 				return stopped
@@ -215,6 +216,28 @@ func TestRank(t *testing.T) {
 	}{{9, outside, outside}, {5, five, five}, {3, three, three}, {4, nil, three}, {5, five, three}, {9, outside, three}} {
 		if c.fail(f.unit, f.err); !errors.Is(c.err, f.want) {
 			t.Errorf("after unit %d: expected %v, got %v", f.unit, f.want, c.err)
+		}
+	}
+}
+
+// A worker that fails in end has done its units: the error of a unit comes
+// before its own.
+func TestEndRanksLast(t *testing.T) {
+	withLimit(t, 2)
+	bad := errors.New("bad unit")
+	for range 50 {
+		together := meet(2)
+		err := Run(2, 3, nil, func(int) { panic("end") }, func(_, unit int) error {
+			if unit < 2 {
+				together()
+			}
+			if unit == 1 {
+				return bad
+			}
+			return nil
+		})
+		if !errors.Is(err, bad) {
+			t.Fatalf("expected %v, got %v", bad, err)
 		}
 	}
 }

@@ -200,6 +200,7 @@ func (f *osFile) Truncate(size int64) error {
 
 func (f *osFile) Reserve(off, n int64) error { return f.wrap("reserve", reserveFD(f.fd, off, n)) }
 func (f *osFile) Sync() error                { return f.wrap("sync", syncFD(f.fd)) }
+func (f *osFile) Drop() error                { return f.wrap("drop", dropFD(f.fd)) }
 
 func (f *osFile) Close() error {
 	if f.lock {

@@ -63,6 +63,12 @@ type File interface {
 	Reserve(off, n int64) error
 	// Sync makes the file's bytes and size durable, not its name.
 	Sync() error
+	// Drop forgets what the page cache holds of the file, as far as it is on
+	// disk already.
+	Drop() error
+	// CopyFrom copies n bytes of src, from off on, to the file, from to on.
+	// Where the file system can share them it does.
+	CopyFrom(src File, off, n, to int64) error
 	// Map maps the first n bytes for reading. Where CanMapPastEnd, n may be
 	// more than the size, so that a file that grows need not be mapped anew.
 	Map(n int64) (Mapping, error)

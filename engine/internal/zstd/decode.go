@@ -79,7 +79,7 @@ func NewDecoder(d *Dict) (*Decoder, error) {
 func (z *Decoder) Decode(dst, frame []byte) error {
 	if len(frame) < 4 || binary.LittleEndian.Uint32(frame) != frameMagic {
 		return fmt.Errorf("zstd: expected a frame with magic %#x, got %d bytes starting % x",
-			uint32(frameMagic), len(frame), frame[:min(4, len(frame))])
+			uint32(frameMagic), len(frame), string(frame[:min(4, len(frame))]))
 	}
 	v := C.lx_decode(z.ctx, z.id, address(dst), C.size_t(len(dst)), address(frame), C.size_t(len(frame)))
 	if v.why == C.lx_ok {

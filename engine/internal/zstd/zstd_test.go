@@ -32,6 +32,14 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+func TestLevel(t *testing.T) {
+	src := words(9, 70_000)
+	low, high := encode(t, newEncoder(t, 1, nil), src), encode(t, newEncoder(t, 19, nil), src)
+	if len(high) >= len(low) {
+		t.Errorf("expected level 19 below the %d bytes of level 1, got %d", len(low), len(high))
+	}
+}
+
 func TestEmpty(t *testing.T) {
 	e, z := newEncoder(t, 3, nil), newDecoder(t, nil)
 	for _, src := range [][]byte{nil, {}, make([]byte, 5)[5:]} {
@@ -87,6 +95,14 @@ func TestAllocations(t *testing.T) {
 		}
 		if !bytes.Equal(dst, src) {
 			t.Error("expected the record back")
+		}
+		if got := testing.AllocsPerRun(100, func() {
+			var frame [300]byte // C must not move it to the heap
+			var dst [100]byte
+			n, _ := e.Encode(frame[:], src[:100])
+			_ = z.Decode(dst[:], frame[:n])
+		}); got != 0 {
+			t.Errorf("on the stack: expected no allocation, got %v", got)
 		}
 	}
 }

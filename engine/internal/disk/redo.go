@@ -1,0 +1,119 @@
+package disk
+
+import "encoding/binary"
+
+const (
+	redoMagic  = "ZRDO"
+	redoSealed = 60 // bytes of the head that its CRC covers, before the entries
+	redoImage  = 1  // entry flag: a payload image follows
+)
+
+// Sizes of a redo record's parts (FORMAT 7).
+const (
+	RedoHeadSize  = 64
+	RedoEntrySize = 32
+	RedoAlign     = 64 // where the next record starts
+)
+
+// Redo is a delete or a round of a compaction, written before it is applied:
+// the table entries as they will be, and bytes that no longer lie anywhere
+// else (FORMAT 7). The images follow it in the file, in the order of the
+// entries, each covered by its entry's sum.
+type Redo struct {
+	StoreID uint32
+	Meta    Meta   // the header after the record is applied; the epoch is C's
+	Seq     uint32 // within the epoch, from 0
+	Entries []RedoEntry
+}
+
+// RedoEntry is the after-image of one table entry and its sum.
+type RedoEntry struct {
+	Index uint64 // physical
+	Entry Entry
+	Sum   uint32
+	Image bool
+}
+
+// RedoHead is what the fixed part of a record says. It is not to be believed
+// before DecodeRedo has seen all of the record.
+type RedoHead struct {
+	StoreID    uint32
+	Meta       Meta
+	Seq        uint32
+	Count      uint32
+	ImageBytes uint64
+}
+
+// ImageBytes is the size of all images of r.
+func (r Redo) ImageBytes() uint64 {
+	var n uint64
+	for _, e := range r.Entries {
+		if e.Image {
+			n += uint64(e.Entry.Phys)
+		}
+	}
+	return n
+}
+
+// Encode writes the head and the entries of r.
+func (r Redo) Encode() []byte {
+	b := make([]byte, RedoHeadSize+RedoEntrySize*len(r.Entries))
+	copy(b, redoMagic)
+	binary.LittleEndian.PutUint32(b[4:], r.StoreID)
+	r.Meta.putHeader(b[8:36])
+	binary.LittleEndian.PutUint32(b[36:], r.Seq)
+	binary.LittleEndian.PutUint32(b[40:], uint32(len(r.Entries)))
+	binary.LittleEndian.PutUint64(b[48:], r.ImageBytes())
+	for i, e := range r.Entries {
+		p := b[RedoHeadSize+i*RedoEntrySize:]
+		binary.LittleEndian.PutUint64(p, e.Index)
+		e.Entry.Put(p[8:])
+		binary.LittleEndian.PutUint32(p[24:], e.Sum)
+		if e.Image {
+			binary.LittleEndian.PutUint32(p[28:], redoImage)
+		}
+	}
+	binary.LittleEndian.PutUint32(b[redoSealed:], CRC(b[:redoSealed], b[RedoHeadSize:]))
+	return b
+}
+
+// DecodeRedoHead reads the fixed part of a record.
+func DecodeRedoHead(b []byte) (RedoHead, bool) {
+	if len(b) < RedoHeadSize || string(b[:4]) != redoMagic || string(b[8:12]) != metaMagic || b[12] != metaVersion {
+		return RedoHead{}, false
+	}
+	return RedoHead{
+		StoreID:    binary.LittleEndian.Uint32(b[4:]),
+		Meta:       header(b[8:36]),
+		Seq:        binary.LittleEndian.Uint32(b[36:]),
+		Count:      binary.LittleEndian.Uint32(b[40:]),
+		ImageBytes: binary.LittleEndian.Uint64(b[48:]),
+	}, true
+}
+
+// Size is the bytes of the head and the entries that h counts.
+func (h RedoHead) Size() int64 { return RedoHeadSize + RedoEntrySize*int64(h.Count) }
+
+// DecodeRedo reads a record of which b holds the head and the entries. It is
+// valid if its CRC holds and its images add up.
+func DecodeRedo(b []byte) (Redo, bool) {
+	h, ok := DecodeRedoHead(b)
+	if !ok || int64(len(b)) != h.Size() || binary.LittleEndian.Uint64(b[40:])>>32 != 0 ||
+		binary.LittleEndian.Uint32(b[56:]) != 0 ||
+		binary.LittleEndian.Uint32(b[redoSealed:]) != CRC(b[:redoSealed], b[RedoHeadSize:]) {
+		return Redo{}, false
+	}
+	r := Redo{StoreID: h.StoreID, Meta: h.Meta, Seq: h.Seq, Entries: make([]RedoEntry, h.Count)}
+	for i := range r.Entries {
+		p := b[RedoHeadSize+i*RedoEntrySize:]
+		flags := binary.LittleEndian.Uint32(p[28:])
+		if flags&^redoImage != 0 {
+			return Redo{}, false
+		}
+		r.Entries[i] = RedoEntry{
+			Index: binary.LittleEndian.Uint64(p), Entry: DecodeEntry(p[8:]),
+			Sum: binary.LittleEndian.Uint32(p[24:]), Image: flags&redoImage != 0,
+		}
+	}
+	return r, r.ImageBytes() == h.ImageBytes
+}

@@ -1,0 +1,197 @@
+package engine
+
+import (
+	"io"
+
+	"loaderx/engine/internal/disk"
+	"loaderx/engine/internal/vfs"
+)
+
+// overlay is what a redo chain that has not been applied says of the tables
+// (FORMAT 7.3.5). It is read-only.
+type overlay struct {
+	header  disk.Meta // after the last record
+	records []disk.Redo
+	entries map[int64]overlaid // by physical index, the latest
+}
+
+// overlaid is a table entry after its redo record; image is the payload where
+// the record carries it, since the chunk may not have it yet.
+type overlaid struct {
+	entry disk.Entry
+	sum   uint32
+	image []byte
+}
+
+// readChain reads the redo records of the checkpoint's epoch, or nil if there
+// are none. The first that does not count ends the chain; one that counts but
+// points outside the store is an error.
+func (f *folder) readChain(journal vfs.File, st *state) (*overlay, error) {
+	size, err := journal.Size()
+	if err != nil {
+		return nil, fileError("reading the journal", err)
+	}
+	over := &overlay{entries: map[int64]overlaid{}}
+	for pos := int64(disk.RedoStart); ; {
+		r, images, end, err := readRedo(journal, pos, size)
+		if err != nil {
+			return nil, err
+		}
+		if end == 0 || r.StoreID != st.slot.StoreID || r.Meta.Epoch != st.slot.Meta.Epoch || int(r.Seq) != len(over.records) {
+			break
+		}
+		if err := f.inside(journal.Path(), r, st); err != nil {
+			return nil, err
+		}
+		over.header, over.records = r.Meta, append(over.records, r)
+		for k, e := range r.Entries {
+			over.entries[int64(e.Index)] = overlaid{e.Entry, e.Sum, images[k]}
+		}
+		pos = (end + disk.RedoAlign - 1) &^ (disk.RedoAlign - 1)
+	}
+	if len(over.records) == 0 {
+		return nil, nil
+	}
+	return over, nil
+}
+
+// readRedo reads the record at pos and its images. end is where it ends, or 0
+// if none counts there: it has to lie inside the file, and its CRC and the sum
+// of every image have to hold.
+func readRedo(journal vfs.File, pos, size int64) (r disk.Redo, images [][]byte, end int64, err error) {
+	if pos+disk.RedoHeadSize > size {
+		return r, nil, 0, nil
+	}
+	head := make([]byte, disk.RedoHeadSize)
+	if err := readFull(journal, head, pos); err != nil {
+		return r, nil, 0, err
+	}
+	h, ok := disk.DecodeRedoHead(head)
+	// Bounded by the file before anything is allocated.
+	if !ok || h.ImageBytes > uint64(size) || pos+h.Size()+int64(h.ImageBytes) > size {
+		return r, nil, 0, nil
+	}
+	raw := make([]byte, h.Size())
+	if err := readFull(journal, raw, pos); err != nil {
+		return r, nil, 0, err
+	}
+	if r, ok = disk.DecodeRedo(raw); !ok {
+		return r, nil, 0, nil
+	}
+	images, at := make([][]byte, len(r.Entries)), pos+h.Size()
+	for k, e := range r.Entries {
+		if !e.Image {
+			continue
+		}
+		images[k] = make([]byte, e.Entry.Phys)
+		if err := readFull(journal, images[k], at); err != nil {
+			return r, nil, 0, err
+		}
+		if disk.Sum(e.Entry.Phys, e.Entry.Logic, images[k]) != e.Sum {
+			return r, nil, 0, nil
+		}
+		at += int64(e.Entry.Phys)
+	}
+	return r, images, at, nil
+}
+
+// readFull reads all of p. The file had it a moment ago: its end is an error.
+func readFull(file vfs.File, p []byte, off int64) error {
+	_, err := file.ReadAt(p, off)
+	if err == io.EOF {
+		return corrupt(file.Path(), "the file became shorter while it was read")
+	}
+	return fileError("reading "+file.Path(), err)
+}
+
+// inside refuses a record that would write outside the store.
+func (f *folder) inside(path string, r disk.Redo, st *state) error {
+	c := st.slot.Meta
+	if r.Meta.Length > c.Length || r.Meta.Codec != c.Codec || r.Meta.TailChunk != c.TailChunk || r.Meta.TailOffset != c.TailOffset {
+		return corrupt(path, "redo record %d does not follow checkpoint %d", r.Seq, c.Epoch)
+	}
+	for _, e := range r.Entries {
+		end := int64(e.Entry.Offset) + int64(e.Entry.Phys)
+		if e.Index >= r.Meta.Length || e.Entry.Chunk > c.TailChunk || end > f.limits.Chunk ||
+			e.Entry.Chunk == c.TailChunk && end > int64(c.TailOffset) {
+			return corrupt(path, "redo record %d points outside the store: entry %d at chunk %d, offset %d", r.Seq, e.Index, e.Entry.Chunk, e.Entry.Offset)
+		}
+	}
+	return nil
+}
+
+// journalRedo makes a record durable before it is applied. images has
+// the payloads of the entries that carry one, each at its entry's place. A full disk fails it with
+// nothing changed; a failed sync poisons the handle.
+func (w *writer) journalRedo(length int64, entries []disk.RedoEntry, images [][]byte) error {
+	r := disk.Redo{StoreID: w.slot.StoreID, Meta: w.header(), Seq: w.seq, Entries: entries}
+	r.Meta.Length = uint64(length)
+	size := int64(disk.RedoHeadSize+disk.RedoEntrySize*len(entries)) + int64(r.ImageBytes())
+	if w.redo > 0 && w.redo+size > disk.RedoReserve {
+		if err := w.checkpoint(); err != nil {
+			return err
+		}
+		r.Meta.Epoch, r.Seq = w.slot.Meta.Epoch, w.seq
+	}
+	at := disk.RedoStart + w.redo
+	if err := w.journal.Reserve(at, size); err != nil {
+		return fileError("journalling", err)
+	}
+	pieces := [][]byte{r.Encode()}
+	for k, e := range entries {
+		if e.Image {
+			pieces = append(pieces, images[k])
+		}
+	}
+	for _, p := range pieces {
+		if _, err := w.journal.WriteAt(p, at); err != nil {
+			return fileError("journalling", err)
+		}
+		at += int64(len(p))
+	}
+	if err := w.journal.Sync(); err != nil {
+		return w.poison(fileError("journalling", err))
+	}
+	w.redo = (at - disk.RedoStart + disk.RedoAlign - 1) &^ (disk.RedoAlign - 1)
+	w.seq++
+	return nil
+}
+
+// apply writes what a record says: images, then table entries and sums. They
+// are synced with the next checkpoint.
+func (w *writer) apply(entries []disk.RedoEntry, images [][]byte) error {
+	if err := w.applyImages(entries, images); err != nil {
+		return err
+	}
+	return w.applyEntries(entries)
+}
+
+// applyImages writes the payloads that a record carries.
+func (w *writer) applyImages(entries []disk.RedoEntry, images [][]byte) error {
+	for k, e := range entries {
+		if !e.Image {
+			continue
+		}
+		if err := w.writeAt(numbered(int(e.Entry.Chunk), chunkExt), images[k], int64(e.Entry.Offset)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) applyEntries(entries []disk.RedoEntry) error {
+	for _, e := range entries {
+		id, k := w.s.limits.segmentOf(int64(e.Index))
+		var loc [disk.EntrySize]byte
+		e.Entry.Put(loc[:])
+		if err := w.writeAt(numbered(id, tableExt), loc[:], k*disk.EntrySize); err != nil {
+			return err
+		}
+		if err := w.writeAt(numbered(id, sumExt), le32(e.Sum), k*disk.SumSize); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func le32(v uint32) []byte { return []byte{byte(v), byte(v >> 8), byte(v >> 16), byte(v >> 24)} }

@@ -1,0 +1,240 @@
+package engine
+
+import (
+	"errors"
+	"path/filepath"
+
+	"loaderx/engine/internal/disk"
+	"loaderx/engine/internal/vfs"
+)
+
+// copyStep bounds a step of a snapshot, in bytes.
+const copyStep = 64 << 20
+
+// snapshot copies what a view shows. Appends may go on meanwhile, here or in
+// another process: nothing below the view's length and tail changes, since
+// deletes and compactions need the store to themselves.
+type snapshot struct {
+	t    *Task
+	s    *Store
+	v    *view
+	to   vfs.Dir
+	up   []string // folders whose entries changed
+	jobs []copyJob
+	done bool
+}
+
+// copyJob is the head of one file, and how much of it is copied.
+type copyJob struct {
+	name     string
+	size, at int64
+}
+
+// Snapshot makes a copy of the store at dest, a new or empty folder. The copy
+// is a store of its own: closed, clean, and with an id of its own.
+func (s *Store) Snapshot(dest string) (*Task, error) {
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	c := &snapshot{s: s, v: s.view.Load()}
+	if err := c.begin(filepath.Clean(dest)); err != nil {
+		return nil, err
+	}
+	s.pins.Add(1)
+	return c.t, nil
+}
+
+func (c *snapshot) begin(dest string) (err error) {
+	fs := c.s.opts.fs
+	if c.up, err = fs.MakeDirs(dest); vfs.IsNotDir(err) {
+		return notFolder(dest, err)
+	} else if err != nil {
+		return fileError("making the folder of the copy", err)
+	}
+	if c.to, err = fs.OpenDir(dest); vfs.IsNotDir(err) {
+		return notFolder(dest, err)
+	} else if err != nil {
+		return fileError("opening the folder of the copy", err)
+	}
+	names, err := c.to.Names()
+	if err == nil && len(names) > 0 {
+		err = errorf(StatusArgument, dest, "%s: expected a new or an empty folder for the copy, it holds %q", dest, names[0])
+	}
+	if err == nil {
+		err = c.plan()
+	}
+	if err != nil {
+		_ = c.to.Close()
+		return fileError("starting a snapshot", err)
+	}
+	c.t = &Task{s: c.s, step: c.step, stop: c.stop}
+	for _, j := range c.jobs {
+		c.t.total += j.size
+	}
+	return nil
+}
+
+// plan lists the files, tables before chunks, and how much of each is needed.
+func (c *snapshot) plan() error {
+	s, v := c.s, c.v
+	if s.codec == ZstdDict {
+		size, err := s.sizeOf(dictName)
+		if err != nil {
+			return err
+		}
+		c.jobs = append(c.jobs, copyJob{name: dictName, size: size})
+	}
+	for first, id := int64(0), 0; first < v.length || id == 0; first, id = first+s.limits.Segment, id+1 {
+		n := min(v.length-first, s.limits.Segment)
+		c.jobs = append(c.jobs, copyJob{name: numbered(id, tableExt), size: n * disk.EntrySize})
+		if v.version == 5 {
+			c.jobs = append(c.jobs, copyJob{name: numbered(id, sumExt), size: n * disk.SumSize})
+		}
+	}
+	for id := int64(0); id <= int64(v.tailChunk); id++ {
+		size := int64(v.tailOffset)
+		if id < int64(v.tailChunk) {
+			var err error
+			if size, err = s.sizeOf(numbered(int(id), chunkExt)); err != nil {
+				return err
+			}
+		}
+		c.jobs = append(c.jobs, copyJob{name: numbered(int(id), chunkExt), size: size})
+	}
+	return nil
+}
+
+// step copies some, or finishes.
+func (c *snapshot) step() (bool, error) {
+	if err := c.s.enter(); err != nil {
+		return false, err
+	}
+	defer c.s.leave()
+	for left := int64(copyStep); len(c.jobs) > 0 && left > 0; {
+		j := &c.jobs[0]
+		n := min(left, j.size-j.at)
+		if err := c.copy(j, n); err != nil {
+			return false, fileError("copying "+j.name, err)
+		}
+		j.at, left, c.t.at = j.at+n, left-n, c.t.at+n
+		if j.at < j.size {
+			return false, nil
+		}
+		c.jobs = c.jobs[1:]
+	}
+	if len(c.jobs) > 0 {
+		return false, nil
+	}
+	if err := c.finish(); err != nil {
+		return false, fileError("finishing a snapshot", err)
+	}
+	c.done = true
+	return true, nil
+}
+
+func (c *snapshot) copy(j *copyJob, n int64) error {
+	to, err := c.to.Open(j.name, vfs.Create)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = to.Close() }()
+	if n > 0 {
+		from, err := c.s.dir.Open(j.name, vfs.Read)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = from.Close() }()
+		if err := to.CopyFrom(from, j.at, n, j.at); err != nil {
+			return err
+		}
+	}
+	if j.at+n < j.size {
+		return nil
+	}
+	return to.Sync()
+}
+
+// finish writes the headers, in the order of a creation.
+func (c *snapshot) finish() error {
+	s, v := c.s, c.v
+	if err := c.overlay(); err != nil {
+		return err
+	}
+	make := creation{dir: c.to, o: s.opts, typed: s.typed, codec: s.codec}
+	var err error
+	if make.meta, err = c.to.Open(metaName, vfs.Create); err != nil {
+		return err
+	}
+	defer func() { _ = make.meta.Close() }()
+	if v.version == 4 {
+		raw, err := readHead(s.meta, disk.MetaSize)
+		if err != nil {
+			return err
+		}
+		if _, err = make.meta.WriteAt(raw, 0); err == nil {
+			err = make.meta.Sync()
+		}
+		if err != nil {
+			return err
+		}
+	} else {
+		make.typed.Version, make.typed.StoreID = 2, newID()
+		head := disk.Meta{
+			Version: 5, Codec: s.codec, TailChunk: v.tailChunk, TailOffset: v.tailOffset,
+			Length: uint64(v.length), Epoch: 1,
+		}
+		slot := disk.Slot{
+			StoreID: make.typed.StoreID, Meta: head,
+			Arithmetic: v.perChunk > 0, PerChunk: v.perChunk, DictCRC: s.dictCRC,
+		}
+		journal, err := c.to.Open(journalName, vfs.Create)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = journal.Close() }()
+		if err := make.checkpoint(journal, slot); err != nil {
+			return err
+		}
+	}
+	if err := publishTyped(c.to, make.typed); err != nil {
+		return err
+	}
+	return make.syncParents(c.up)
+}
+
+// overlay applies a redo chain to the copy, for a store that awaits recovery.
+func (c *snapshot) overlay() error {
+	if c.v.over == nil {
+		return nil
+	}
+	w := &writer{s: &Store{folder: folder{dir: c.to, limits: c.s.limits}}, files: map[string]*outFile{}}
+	defer func() {
+		for _, f := range w.files {
+			_ = f.Close()
+		}
+	}()
+	for i, o := range c.v.over.entries {
+		e := []disk.RedoEntry{{Index: uint64(i), Entry: o.entry, Sum: o.sum, Image: o.image != nil}}
+		if err := w.apply(e, [][]byte{o.image}); err != nil {
+			return err
+		}
+	}
+	return w.flush()
+}
+
+// stop takes an unfinished copy away.
+func (c *snapshot) stop() error {
+	c.s.pins.Add(-1)
+	defer func() { _ = c.to.Close() }()
+	if c.done {
+		return nil
+	}
+	names, err := c.to.Names()
+	for _, name := range names {
+		if ownName(name) {
+			err = errors.Join(err, c.to.Remove(name))
+		}
+	}
+	return err
+}
