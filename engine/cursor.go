@@ -20,6 +20,7 @@ type cursor struct {
 	chunk   int64 // whose bytes data has
 	data    []byte
 	at      int64               // the user's index being read, for messages
+	doubts  []doubt             // of the current unit
 	shape   [8 + 8*maxDims]byte // a shape record, decoded
 }
 
@@ -126,6 +127,7 @@ func (c *cursor) read(e place, dst []byte) error {
 	if c.z == nil {
 		if stored != nil {
 			copy(dst, stored)
+			c.doubt(e, dst)
 			return nil
 		}
 		return c.pread(e, dst)
@@ -143,6 +145,43 @@ func (c *cursor) read(e place, dst []byte) error {
 	if err := c.z.dec.Decode(dst, frame); err != nil {
 		return c.bad(e, "%v", err)
 	}
+	return nil
+}
+
+// doubt is a record that may have been read behind the end of a file that was
+// cut: the rest of the last page reads as zeros there, without a fault. Frames
+// need no doubt, they do not decode.
+type doubt struct {
+	at int64
+	e  disk.Entry
+}
+
+// doubt notes a copied record that ends in a zero, if there is reason to: a
+// record that ends in anything else was not behind the end.
+func (c *cursor) doubt(e place, dst []byte) {
+	if dst[len(dst)-1] == 0 && e.image == nil {
+		c.doubts = append(c.doubts, doubt{c.at, e.Entry})
+	}
+}
+
+// resolve asks for the size of the files that doubts are about, after the
+// records were copied.
+func (c *cursor) resolve() error {
+	chunk, size := int64(-1), int64(0)
+	for _, d := range c.doubts {
+		if int64(d.e.Chunk) != chunk {
+			var err error
+			chunk = int64(d.e.Chunk)
+			if size, err = c.s.dir.SizeOf(numbered(int(chunk), chunkExt)); err != nil {
+				return fileError("reading", err)
+			}
+		}
+		if end := int64(d.e.Offset) + int64(d.e.Phys); end > size {
+			c.at = d.at
+			return c.bad(place{Entry: d.e}, "the file ends at %d, before the end of the record at %d", size, end)
+		}
+	}
+	c.doubts = c.doubts[:0]
 	return nil
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -172,6 +173,24 @@ func TestKilledWriterLosesNothing(t *testing.T) {
 		}
 		if got := gatherDense(t, w, all(t, w), 12); !bytes.Equal(got, append(want, more...)) {
 			t.Error("records differ after recovery")
+		}
+	}
+}
+
+// A file that was cut in the middle of its last page reads as zeros there.
+func TestFileCutUnderMapping(t *testing.T) {
+	for _, keep := range []int64{0, 1, 100, 119} {
+		dir := t.TempDir()
+		s := mustOpen(t, dir, denseOptions(12, Raw))
+		appendDense(t, s, bytes.Repeat([]byte{1}, 120), 12)
+		_ = gatherDense(t, s, all(t, s), 12) // maps
+		if err := os.Truncate(filepath.Join(dir, "0.chunk"), keep); err != nil {
+			t.Fatal(err)
+		}
+		err := s.GatherDense([]int64{9}, make([]byte, 12), 0)
+		var e *Error
+		if !errors.As(err, &e) || e.Status != StatusCorruptRecord || e.Index != 9 {
+			t.Errorf("cut to %d: expected record 9 to be corrupt, got %v", keep, err)
 		}
 	}
 }

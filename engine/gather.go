@@ -51,12 +51,13 @@ func (s *Store) gather(v *view, n, per, workers int, do func(c *cursor, k int) e
 	start := func() (*cursor, error) { return s.newCursor(v) }
 	return fan.Run(workers, (n+per-1)/per, start, (*cursor).end, func(c *cursor, unit int) error {
 		return c.guard(func() error {
+			c.doubts = c.doubts[:0]
 			for k := unit * per; k < min((unit+1)*per, n); k++ {
 				if err := do(c, k); err != nil {
 					return err
 				}
 			}
-			return nil
+			return c.resolve()
 		})
 	})
 }

@@ -95,6 +95,17 @@ func (d *osDir) Open(name string, flag Flag) (File, error) {
 	return f, nil
 }
 
+func (d *osDir) SizeOf(name string) (int64, error) {
+	var st unix.Stat_t
+	if err := unix.Fstatat(d.fd, name, &st, 0); err != nil {
+		return 0, d.wrap("stat", name, err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return 0, d.wrap("stat", name, ErrNotRegular)
+	}
+	return st.Size, nil
+}
+
 func (d *osDir) Names() ([]string, error) {
 	// A descriptor of its own, because reading a folder moves its position.
 	fd, err := retry(func() (int, error) {

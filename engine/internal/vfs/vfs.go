@@ -24,6 +24,8 @@ type Dir interface {
 	Path() string
 	// Open opens a file of the folder for what the flag says.
 	Open(name string, flag Flag) (File, error)
+	// SizeOf is the size of a file of the folder, without opening it.
+	SizeOf(name string) (int64, error)
 	// Names lists the entries of the folder, in no order.
 	Names() ([]string, error)
 	Rename(from, to string) error
