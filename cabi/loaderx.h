@@ -94,6 +94,20 @@ typedef struct lx_store_info {
     uint32_t store_id;      /* 0 in version 4 */
 } lx_store_info;
 
+typedef struct lx_store_stats {
+    int64_t records;
+    int64_t live_bytes;     /* stored bytes of the records */
+    int64_t chunk_bytes;    /* size of the chunk files */
+    int64_t reclaimable;    /* what a compaction would take off that */
+} lx_store_stats;
+
+typedef struct lx_progress {
+    int64_t at;             /* how much of total is done: bytes, or records of an upgrade */
+    int64_t total;
+    int32_t done;           /* 1: nothing is left to do but lx_task_end */
+    int32_t bad;            /* records that a verification has found bad so far */
+} lx_progress;
+
 /* ---- the library ---- */
 
 /* LX_ABI_VERSION of the library: compare it with the header's. */
@@ -103,7 +117,7 @@ int32_t lx_abi_version(void);
    this process may run on and its cgroup's quota. */
 int32_t lx_parallelism(void);
 
-/* A block of bytes, aligned to 64, contents undefined; lx_buffer_free takes it
+/* A block of at least 1 byte, aligned to 64, contents undefined; lx_buffer_free takes it
    back. For destinations of gathers, which are faster into recycled memory. */
 int32_t lx_buffer_new(int64_t bytes, void **buffer, lx_error *error);
 void lx_buffer_free(void *buffer);
@@ -126,7 +140,14 @@ int32_t lx_store_identity(lx_handle store, void *json, int64_t room, lx_error *e
 /* The number of records a gather may use now. */
 int32_t lx_store_len(lx_handle store, int64_t *records, lx_error *error);
 
-/* Makes every committed record durable. */
+/* Shows what other handles have changed since the store was opened or last
+   refreshed. Until then a reader sees a fixed length. */
+int32_t lx_store_refresh(lx_handle store, lx_error *error);
+
+/* Reads the whole record table. */
+int32_t lx_store_stats_of(lx_handle store, lx_store_stats *stats, lx_error *error);
+
+/* Makes every committed record durable, and recovers a dirty store. */
 int32_t lx_store_sync(lx_handle store, lx_error *error);
 
 /* ---- appending: begin, any number of parts, commit or abort ----
@@ -147,11 +168,54 @@ int32_t lx_append_ragged(lx_handle batch, void *payload, int64_t payload_bytes, 
                          void *dims, void *dim_offsets, int64_t count, int64_t item_bytes,
                          lx_error *error);
 
-/* Publishes the batch and ends its handle, whatever it returns. */
+/* Publishes the batch and ends its handle, whatever it returns. A batch without
+   records changes nothing. After a part that failed it returns that failure. */
 int32_t lx_append_commit(lx_handle batch, int64_t *first, lx_error *error);
 
 /* Takes back what the batch wrote and ends its handle. */
 int32_t lx_append_abort(lx_handle batch, lx_error *error);
+
+/* ---- deleting: durable when it returns. LX_BUSY while another handle has the
+   store open. Each hole is filled with the last record; index as below,
+   duplicates are one. ---- */
+
+int32_t lx_store_delete(lx_handle store, void *index, int64_t count, lx_error *error);
+
+/* ---- tasks: work on a whole store, in steps of bounded time. Go on until
+   progress says done or a step fails, then end the task. Other calls of the
+   store run between the steps; other mutations are LX_BUSY. A task handle is
+   for one thread at a time. ---- */
+
+/* Gives back the room of deleted records. LX_BUSY while another handle has the
+   store open. Ended early, it has moved some records and freed nothing. */
+int32_t lx_compact_begin(lx_handle store, lx_handle *task, lx_error *error);
+
+/* Reads everything and changes nothing. Shapes of ragged records must be of
+   elements of item_bytes. */
+int32_t lx_verify_begin(lx_handle store, int64_t item_bytes, lx_handle *task, lx_error *error);
+
+/* Copies what the handle shows to dest, a new or empty folder, as a store with
+   an id of its own. Appends may go on. Ended early, it leaves no store. */
+int32_t lx_snapshot_begin(lx_handle store, lx_str dest, lx_handle *task, lx_error *error);
+
+/* Turns a version 4 store into version 5, as its first mutation does. Ended
+   early, it leaves version 4. */
+int32_t lx_upgrade_begin(lx_handle store, lx_handle *task, lx_error *error);
+
+int32_t lx_task_step(lx_handle task, lx_progress *progress, lx_error *error);
+
+/* The i-th bad record of a verification, from 0: index, path, offset, message. */
+int32_t lx_task_bad(lx_handle task, int64_t i, lx_error *bad, lx_error *error);
+
+int32_t lx_task_end(lx_handle task, lx_error *error);
+
+/* ---- dictionaries ---- */
+
+/* Trains a dictionary of at most room bytes on count samples that lie one
+   after another, sizes giving their int64 lengths; written says how large it
+   became. LX_ARGUMENT if there is too little to learn from. */
+int32_t lx_train_dict(void *samples, int64_t samples_bytes, void *sizes, int64_t count,
+                      void *dict, int64_t room, int64_t *written, lx_error *error);
 
 /* ---- reading: index is count int64 values, negative ones count from the end.
    max_threads 0: as many as pay. On failure the destination is undefined. ---- */

@@ -1,20 +1,10 @@
-// Command cabi is the shared library: it gives the engine and the sampler the
-// C interface of loaderx.h, and does nothing but translate. Build it with
-// -buildmode=c-shared; scripts/build_native.py knows how.
+// Command cabi is the shared library. Build it with -buildmode=c-shared;
+// scripts/build_native.py knows how.
 //
-// The header is included by every file that exports, so that an export which
-// drifts from it does not compile.
+// The exports are a package of their own: a main package that itself uses cgo
+// makes the go command compile the C sources of zstd again for every build.
 package main
 
-// #include "loaderx.h"
-import "C"
-
-import "loaderx/engine"
+import _ "loaderx/cabi/exports"
 
 func main() {}
-
-//export lx_abi_version
-func lx_abi_version() C.int32_t { return C.LX_ABI_VERSION }
-
-//export lx_parallelism
-func lx_parallelism() C.int32_t { return C.int32_t(engine.Parallelism()) }

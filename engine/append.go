@@ -114,8 +114,9 @@ func (b *Batch) do(call func() error) error {
 	return call()
 }
 
-// add appends a part. After a failure the batch takes no more.
-func (b *Batch) add(p *part) error {
+// add appends the part that made gives. After a failure, also one of its
+// arguments, the batch takes no more: what the caller meant is not known.
+func (b *Batch) add(made func() (*part, error)) error {
 	return b.do(func() error {
 		if b.failed != nil {
 			return b.failed
@@ -123,11 +124,18 @@ func (b *Batch) add(p *part) error {
 		if err := b.s.w.usable(); err != nil {
 			return err
 		}
-		for p.n > 0 && b.failed == nil {
+		var p *part
+		p, b.failed = made()
+		for b.failed == nil && p.n > 0 {
 			b.failed = b.addSlice(p.cut(b.s.limits))
 		}
 		return b.failed
 	})
+}
+
+// Refuse ends the batch's use for an error that its caller found in a part.
+func (b *Batch) Refuse(err error) error {
+	return b.add(func() (*part, error) { return nil, err })
 }
 
 // addSlice writes payloads, joins all workers, then writes the table and the

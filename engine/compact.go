@@ -32,7 +32,7 @@ func (s *Store) Compact() (*Task, error) {
 	if err := s.takeTurn(); err != nil {
 		return nil, err
 	}
-	c := &compaction{s: s, pack: packer{room: s.limits.Chunk}, room: roundBytes, keep: map[int64]bool{}}
+	c := &compaction{s: s, pack: packer{room: s.limits.Chunk}, room: s.opts.round, keep: map[int64]bool{}}
 	err := s.ready()
 	if err == nil {
 		err = s.alone(c.begin)
@@ -122,7 +122,7 @@ func (c *compaction) round() error {
 	var payloads [][]byte
 	var used, seen int64
 	var source disk.Entry // of the first that moves
-	for c.next < len(c.rows.order) && len(moves) < roundRecords && seen < roundBytes {
+	for c.next < len(c.rows.order) && len(moves) < roundRecords && seen < c.s.opts.round {
 		i := c.rows.order[c.next]
 		e := c.rows.entries[i]
 		if len(moves) > 0 && used+int64(e.Phys) > c.room {

@@ -152,6 +152,9 @@ func (c *cursor) row(i int64) (e place, sum uint32, err error) {
 
 // sum is the stored checksum of physical record i.
 func (c *cursor) sum(i int64) (uint32, error) {
+	if o, ok := c.v.overlaid(i); ok {
+		return o.sum, nil
+	}
 	id, k := c.s.limits.segmentOf(i)
 	off := k * disk.SumSize
 	b, err := c.s.sums.bytes(id, off+disk.SumSize)

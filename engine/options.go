@@ -53,7 +53,8 @@ type Options struct {
 	// was made with.
 	Limits Limits
 
-	fs vfs.FS // nil: the operating system's
+	fs    vfs.FS // nil: the operating system's
+	round int64  // bytes in a round of a compaction; 0: roundBytes
 }
 
 // Limits of the format. Zero means the format's own.
@@ -115,6 +116,9 @@ func (o *Options) check(path string) error {
 	o.Limits, err = o.Limits.full()
 	if o.fs == nil {
 		o.fs = vfs.OS()
+	}
+	if o.round == 0 {
+		o.round = roundBytes
 	}
 	return err
 }

@@ -136,22 +136,20 @@ func (s *Store) checkDense(data []byte, count int64) error {
 
 // AppendDense adds count records that lie one after another.
 func (b *Batch) AppendDense(data []byte, count int64) error {
-	if err := b.s.checkDense(data, count); err != nil {
-		return err
-	}
-	return b.add(&part{n: int(count), width: int(b.s.typed.Width), data: data})
+	return b.add(func() (*part, error) {
+		p := &part{n: int(count), width: int(b.s.typed.Width), data: data}
+		return p, b.s.checkDense(data, count)
+	})
 }
 
 // AppendRagged adds len(offsets) - 1 records: record i is
 // payload[offsets[i]:offsets[i+1]], of elements of itemBytes in the shape
 // dims[dimOffsets[i]:dimOffsets[i+1]].
 func (b *Batch) AppendRagged(payload []byte, offsets, dims, dimOffsets []int64, itemBytes int64) error {
-	p := part{data: payload, offsets: offsets, dims: dims, dimOffs: dimOffsets}
-	if err := b.s.checkRagged(&p, itemBytes); err != nil {
-		return err
-	}
-	p.n = 2 * (len(offsets) - 1)
-	return b.add(&p)
+	return b.add(func() (*part, error) {
+		p := &part{n: 2 * (len(offsets) - 1), data: payload, offsets: offsets, dims: dims, dimOffs: dimOffsets}
+		return p, b.s.checkRagged(p, itemBytes)
+	})
 }
 
 func (s *Store) checkRagged(p *part, itemBytes int64) error {

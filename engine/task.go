@@ -37,10 +37,10 @@ func (t *Task) Step() (Progress, error) {
 }
 
 // Bad is the i-th record that a verification found bad.
-func (t *Task) Bad(i int) (*Error, error) {
+func (t *Task) Bad(i int64) (*Error, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if i < 0 || i >= len(t.bad) {
+	if i < 0 || i >= int64(len(t.bad)) {
 		return nil, errorf(StatusArgument, t.s.path, "bad record %d of %d", i, len(t.bad))
 	}
 	return t.bad[i], nil

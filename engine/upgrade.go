@@ -8,90 +8,168 @@ import (
 )
 
 // upgrade turns a version 4 store into version 5 in place, reading all of it
-// once (FORMAT 8; the numbers are its steps). The caller holds journal.zr.
+// once (FORMAT 8; the numbers are its steps). Its writer holds journal.zr.
 // Until meta.zr is written it is a version 4 store, whatever else is there.
-func (w *writer) upgrade(st state) error {
-	s := w.s
-	// 1
-	if err := w.journal.Truncate(0); err != nil {
-		return fileError("upgrading", err)
+type upgrade struct {
+	w          *writer
+	st         state
+	names      []string
+	cur        *cursor
+	next       int64 // physical record
+	last       disk.Entry
+	arithmetic bool // so far every entry follows the formula
+	perChunk   uint32
+}
+
+// Upgrade is the upgrade that the first mutation of a version 4 store does, at
+// once and in steps. A task that is ended early leaves a version 4 store. For
+// a store of version 5 there is nothing to do.
+func (s *Store) Upgrade() (*Task, error) {
+	if err := s.takeTurn(); err != nil {
+		return nil, err
 	}
-	names, err := s.dir.Names()
+	t := &Task{s: s, stop: func() error { s.endTurn(); return nil }}
+	var u *upgrade
+	err := s.alone(func() (err error) {
+		t.step = func() (bool, error) { return true, nil }
+		if s.w != nil || s.st.version != 4 {
+			return nil
+		}
+		u, err = s.beginUpgrade()
+		return err
+	})
 	if err != nil {
-		return fileError("upgrading", err)
+		s.endTurn()
+		return nil, err
 	}
-	for _, name := range beyond(names, sumExt, -1) {
+	if u == nil {
+		return t, nil
+	}
+	t.total = u.st.length
+	t.step = func() (done bool, err error) {
+		err = s.alone(func() error {
+			if done, err = u.step(); err == nil && done {
+				err = u.w.sweepAndReserve()
+			}
+			if t.at = u.next; err == nil && done {
+				s.w = u.w
+			}
+			return err
+		})
+		return done && err == nil, err
+	}
+	t.stop = func() error {
+		if s.w != u.w {
+			u.w.letGo()
+		}
+		s.endTurn()
+		return nil
+	}
+	return t, nil
+}
+
+// beginUpgrade takes the writer's role as far as an upgrade needs it.
+func (s *Store) beginUpgrade() (*upgrade, error) {
+	if err := s.mayWrite(); err != nil {
+		return nil, err
+	}
+	w, err := s.lockJournal()
+	if err != nil {
+		return nil, err
+	}
+	st, err := s.examine()
+	if err == nil && st.version != 4 {
+		err = errorf(StatusBusy, s.path, "%s: another handle has just upgraded it: open the store again", s.path)
+	}
+	var u *upgrade
+	if err == nil {
+		u, err = w.newUpgrade(st)
+	}
+	if err != nil {
+		w.letGo()
+	}
+	return u, err
+}
+
+// newUpgrade is step 1: what a version 5 store would read is void.
+func (w *writer) newUpgrade(st state) (*upgrade, error) {
+	s := w.s
+	s.adopt(st)
+	u := &upgrade{w: w, st: st, cur: &cursor{s: s, v: s.view.Load(), segment: -1, chunk: -1}, perChunk: 1}
+	if u.arithmetic = s.codec == Raw && s.typed.Kind == Dense; u.arithmetic {
+		u.perChunk = uint32(s.limits.Chunk / int64(s.typed.Width))
+	}
+	if err := w.journal.Truncate(0); err != nil {
+		return nil, fileError("upgrading", err)
+	}
+	var err error
+	if u.names, err = s.dir.Names(); err != nil {
+		return nil, fileError("upgrading", err)
+	}
+	for _, name := range append(beyond(u.names, sumExt, 0), numbered(0, sumExt)) {
 		f, err := w.open(name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := f.Truncate(0); err != nil {
-			return fileError("upgrading", err)
+			return nil, fileError("upgrading", err)
 		}
 		f.touched = true
 	}
-	arithmetic, err := w.computeSums(st)
-	if err != nil {
+	return u, nil
+}
+
+// step computes the checksums of some records and writes them; when it is done
+// it commits.
+func (u *upgrade) step() (done bool, err error) {
+	s, width := u.w.s, uint32(u.w.s.typed.Width)
+	var run []byte
+	first, used := u.next, int64(0)
+	for u.next < u.st.length && used < verifyBytes && len(run) < runBytes {
+		if _, k := s.limits.segmentOf(u.next); k == 0 && u.next > first {
+			break
+		}
+		sum, e, err := u.cur.sumOf(u.next)
+		if err != nil {
+			return false, err
+		}
+		u.arithmetic = u.arithmetic && e == arithmeticEntry(u.next, width, u.perChunk)
+		run = binary.LittleEndian.AppendUint32(run, sum)
+		u.last, u.next, used = e, u.next+1, used+int64(e.Phys)
+	}
+	if len(run) > 0 {
+		id, k := s.limits.segmentOf(first)
+		if err := u.w.writeAt(numbered(id, sumExt), run, k*disk.SumSize); err != nil {
+			return false, err
+		}
+	}
+	if u.next < u.st.length {
+		return false, u.w.rest()
+	}
+	return true, u.commit()
+}
+
+// commit is steps 2 to 5.
+func (u *upgrade) commit() error {
+	w, s := u.w, u.w.s
+	if _, err := w.trimTables(u.names); err != nil {
 		return err
 	}
-	// 2
-	if _, err := w.trimTables(names); err != nil {
+	if err := w.syncOld(u.st, u.names); err != nil {
 		return err
 	}
-	if err := w.syncOld(st, names); err != nil {
-		return err
-	}
-	// 3 and 4
 	w.slot = disk.Slot{StoreID: newID(), DictCRC: s.dictCRC}
-	if arithmetic {
-		w.slot.Arithmetic, w.slot.PerChunk = true, uint32(s.limits.Chunk/int64(s.typed.Width))
+	tail := [2]uint32{u.last.Chunk, u.last.Offset + u.last.Phys}
+	if u.arithmetic && tail == [2]uint32{u.st.tailChunk, u.st.tailOffset} {
+		w.slot.Arithmetic, w.slot.PerChunk = true, u.perChunk
 	}
 	w.names = true
 	if err := w.checkpoint(); err != nil {
 		return err
 	}
 	s.st.version = 5
-	return w.retype() // 5
-}
-
-// computeSums checks every table entry and writes its sum. It says whether the
-// layout follows the formula of an arithmetic store, tail included.
-func (w *writer) computeSums(st state) (arithmetic bool, err error) {
-	s := w.s
-	cur := &cursor{s: s, v: s.view.Load(), segment: -1, chunk: -1}
-	width := uint32(s.typed.Width)
-	arithmetic = s.codec == Raw && s.typed.Kind == Dense
-	perChunk := uint32(1)
-	if arithmetic {
-		perChunk = uint32(s.limits.Chunk / int64(width))
-	}
-	if _, err := w.open(numbered(0, sumExt)); err != nil {
-		return false, err
-	}
-	var last disk.Entry
-	var run []byte
-	var first int64
-	for i := int64(0); i < st.length; i++ {
-		sum, e, err := cur.sumOf(i)
-		if err != nil {
-			return false, err
-		}
-		last = e
-		arithmetic = arithmetic && e == arithmeticEntry(i, width, perChunk)
-		run = binary.LittleEndian.AppendUint32(run, sum)
-		if _, k := s.limits.segmentOf(i + 1); len(run) >= runBytes || k == 0 || i+1 == st.length {
-			id, k := s.limits.segmentOf(first)
-			if err := w.writeAt(numbered(id, sumExt), run, k*disk.SumSize); err != nil {
-				return false, err
-			}
-			run, first = run[:0], i+1
-			if err := w.rest(); err != nil {
-				return false, err
-			}
-		}
-	}
-	tail := [2]uint32{last.Chunk, last.Offset + last.Phys}
-	return arithmetic && tail == [2]uint32{st.tailChunk, st.tailOffset}, nil
+	s.publish()
+	return w.retype()
 }
 
 // sumOf computes the checksum of physical record i. A version 4 store has none

@@ -38,11 +38,8 @@ type outFile struct {
 // becomeWriter takes the writer's role, at the first mutation (FORMAT 6.2). No
 // other call of the handle may be running.
 func (s *Store) becomeWriter() error {
-	switch {
-	case s.opts.Mode == ModeRead:
-		return errorf(StatusReadOnly, s.path, "%s: opened with mode \"r\", which never writes", s.path)
-	case !s.lockable:
-		return errorf(StatusReadOnly, s.path, "%s: the file system has no locks, so the store can only be read", s.path)
+	if err := s.mayWrite(); err != nil {
+		return err
 	}
 	// What was clean when it was looked at may be dirty when the lock is held,
 	// if a writer died in between: start over then.
@@ -72,6 +69,17 @@ func (s *Store) becomeWriter() error {
 		s.w = w
 		return nil
 	}
+}
+
+// mayWrite refuses handles that can only read.
+func (s *Store) mayWrite() error {
+	switch {
+	case s.opts.Mode == ModeRead:
+		return errorf(StatusReadOnly, s.path, "%s: opened with mode \"r\", which never writes", s.path)
+	case !s.lockable:
+		return errorf(StatusReadOnly, s.path, "%s: the file system has no locks, so the store can only be read", s.path)
+	}
+	return nil
 }
 
 // lockJournal opens the files that every writer needs, with the lock on
@@ -115,12 +123,21 @@ func (w *writer) start(st state) error {
 	s := w.s
 	s.adopt(st)
 	if st.version == 4 {
-		if err := w.upgrade(st); err != nil {
+		u, err := w.newUpgrade(st)
+		for done := false; err == nil && !done; {
+			done, err = u.step()
+		}
+		if err != nil {
 			return err
 		}
 	} else {
 		w.slot = st.slot
 	}
+	return w.sweepAndReserve()
+}
+
+// sweepAndReserve leaves nothing of the past, and room for redo records.
+func (w *writer) sweepAndReserve() error {
 	if err := w.sweep(); err != nil {
 		return err
 	}

@@ -1,7 +1,7 @@
-package main
+package exports
 
 // #include <stdlib.h>
-// #include "loaderx.h"
+// #include "../loaderx.h"
 import "C"
 
 import (

@@ -1,7 +1,7 @@
-package main
+package exports
 
 // #include <string.h>
-// #include "loaderx.h"
+// #include "../loaderx.h"
 import "C"
 
 import (
@@ -157,5 +157,52 @@ func lx_store_sync(store C.lx_handle, out *C.lx_error) C.int32_t {
 			return err
 		}
 		return s.Sync()
+	})
+}
+
+//export lx_store_refresh
+func lx_store_refresh(store C.lx_handle, out *C.lx_error) C.int32_t {
+	return call(out, func() error {
+		s, err := held[*engine.Store](store, "store")
+		if err != nil {
+			return err
+		}
+		return s.Refresh()
+	})
+}
+
+//export lx_store_stats_of
+func lx_store_stats_of(store C.lx_handle, stats *C.lx_store_stats, out *C.lx_error) C.int32_t {
+	return call(out, func() error {
+		s, err := held[*engine.Store](store, "store")
+		if err != nil {
+			return err
+		}
+		if stats == nil {
+			return badArgument("lx_store_stats_of: expected a place for the figures, got NULL")
+		}
+		st, err := s.Stats()
+		if err == nil {
+			*stats = C.lx_store_stats{
+				records: C.int64_t(st.Records), live_bytes: C.int64_t(st.LiveBytes),
+				chunk_bytes: C.int64_t(st.ChunkBytes), reclaimable: C.int64_t(st.Reclaimable),
+			}
+		}
+		return err
+	})
+}
+
+//export lx_store_delete
+func lx_store_delete(store C.lx_handle, index unsafe.Pointer, count C.int64_t, out *C.lx_error) C.int32_t {
+	return call(out, func() error {
+		s, err := held[*engine.Store](store, "store")
+		if err != nil {
+			return err
+		}
+		at, err := view[int64](index, count, "index")
+		if err != nil {
+			return err
+		}
+		return s.Delete(at)
 	})
 }

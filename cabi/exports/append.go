@@ -1,6 +1,6 @@
-package main
+package exports
 
-// #include "loaderx.h"
+// #include "../loaderx.h"
 import "C"
 
 import (
@@ -36,52 +36,62 @@ func lx_append_dense(batch C.lx_handle, records unsafe.Pointer, bytes, count C.i
 		}
 		data, err := view[byte](records, bytes, "records")
 		if err != nil {
-			return err
+			return b.Refuse(err)
 		}
 		return b.AppendDense(data, int64(count))
 	})
 }
 
 //export lx_append_ragged
-func lx_append_ragged(batch C.lx_handle, payload unsafe.Pointer, payload_bytes C.int64_t, offsets,
-	dims, dim_offsets unsafe.Pointer, count, item_bytes C.int64_t, out *C.lx_error) C.int32_t {
+func lx_append_ragged(batch C.lx_handle, payload unsafe.Pointer, payloadBytes C.int64_t, offsets,
+	dims, dimOffsets unsafe.Pointer, count, itemBytes C.int64_t, out *C.lx_error) C.int32_t {
 	return call(out, func() error {
 		b, err := held[*engine.Batch](batch, "batch")
 		if err != nil {
 			return err
 		}
-		if count < 0 {
-			return badArgument("lx_append_ragged: expected a count of at least 0, got %d", int64(count))
-		}
-		data, err := view[byte](payload, payload_bytes, "payload")
+		p, err := raggedPart(payload, payloadBytes, offsets, dims, dimOffsets, count)
 		if err != nil {
-			return err
+			return b.Refuse(err)
 		}
-		starts, err := view[int64](offsets, count+1, "offsets")
-		if err != nil {
-			return err
-		}
-		dimStarts, err := view[int64](dim_offsets, count+1, "dim_offsets")
-		if err != nil {
-			return err
-		}
-		shapes, err := view[int64](dims, C.int64_t(dimStarts[count]), "dims")
-		if err != nil {
-			return err
-		}
-		return b.AppendRagged(data, starts, shapes, dimStarts, int64(item_bytes))
+		return b.AppendRagged(p.payload, p.offsets, p.dims, p.dimOffsets, int64(itemBytes))
 	})
+}
+
+type ragged struct {
+	payload                   []byte
+	offsets, dims, dimOffsets []int64
+}
+
+// raggedPart makes slices of the caller's arrays. How many dims there are is
+// the last of their offsets.
+func raggedPart(payload unsafe.Pointer, payloadBytes C.int64_t, offsets, dims, dimOffsets unsafe.Pointer, count C.int64_t) (p ragged, err error) {
+	if count < 0 {
+		return p, badArgument("lx_append_ragged: expected a count of at least 0, got %d", int64(count))
+	}
+	if p.payload, err = view[byte](payload, payloadBytes, "payload"); err != nil {
+		return p, err
+	}
+	if p.offsets, err = view[int64](offsets, count+1, "offsets"); err != nil {
+		return p, err
+	}
+	if p.dimOffsets, err = view[int64](dimOffsets, count+1, "dim_offsets"); err != nil {
+		return p, err
+	}
+	p.dims, err = view[int64](dims, C.int64_t(p.dimOffsets[count]), "dims")
+	return p, err
 }
 
 //export lx_append_commit
 func lx_append_commit(batch C.lx_handle, first *C.int64_t, out *C.lx_error) C.int32_t {
 	return call(out, func() error {
-		if first == nil {
-			return badArgument("lx_append_commit: expected a place for the first index, got NULL")
-		}
 		b, err := taken[*engine.Batch](batch, "batch")
 		if err != nil {
 			return err
+		}
+		if first == nil {
+			_ = b.Abort()
+			return badArgument("lx_append_commit: expected a place for the first index, got NULL; the batch was taken back")
 		}
 		i, err := b.Commit()
 		if err == nil {

@@ -1,6 +1,6 @@
-package main
+package exports
 
-// #include "loaderx.h"
+// #include "../loaderx.h"
 import "C"
 
 import (
@@ -10,15 +10,15 @@ import (
 )
 
 //export lx_sampler_new
-func lx_sampler_new(mode C.int32_t, length, batch_size C.int64_t, seed C.uint64_t, rank, world_size C.int32_t,
+func lx_sampler_new(mode C.int32_t, length, batchSize C.int64_t, seed C.uint64_t, rank, worldSize C.int32_t,
 	handle *C.lx_handle, out *C.lx_error) C.int32_t {
 	return call(out, func() error {
 		if handle == nil {
 			return badArgument("lx_sampler_new: expected a place for the handle, got NULL")
 		}
 		s, err := sampler.New(sampler.Config{
-			Mode: sampler.Mode(mode), Length: int64(length), BatchSize: int64(batch_size), Seed: uint64(seed),
-			Rank: int32(rank), WorldSize: int32(world_size),
+			Mode: sampler.Mode(mode), Length: int64(length), BatchSize: int64(batchSize), Seed: uint64(seed),
+			Rank: int32(rank), WorldSize: int32(worldSize),
 		})
 		if err == nil {
 			*handle = newHandle(s)

@@ -1,6 +1,6 @@
-package main
+package exports
 
-// #include "loaderx.h"
+// #include "../loaderx.h"
 import "C"
 
 import (

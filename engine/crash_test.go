@@ -1,0 +1,671 @@
+package engine
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"loaderx/engine/internal/vfs"
+	"loaderx/engine/internal/vfs/memfs"
+)
+
+// Crash enumeration (RELIABILITY 2, T1 and T2). A seeded workload runs on a
+// file system in memory that logs every change. Then each point of the log is
+// crashed: as a killed process leaves it, and in many ways as a power cut may.
+// What each state shows is held against what FORMAT 7.5 promises.
+//
+// A part of fixed size runs with the other tests. The soak runs for as long as
+// it is told, on seeds that no other run has used:
+//
+//	go test ./engine -run Soak -timeout 0 -soak 30m
+var soak = flag.Duration("soak", 0, "how long the soak tests run")
+
+// step is an operation of a workload, and what crashes may show of it.
+type step struct {
+	end    int // position in the log when it returned
+	op     string
+	flight []uint64 // keys that a power cut inside may leave, in order
+	done   []uint64 // that a later one may; the last is what is there
+	floor  uint64   // durable from here on; 0: nothing new is
+}
+
+// counters are the states that were looked at, by kind.
+type counters struct{ kill, power, live, again, workloads atomic.Int64 }
+
+func (c *counters) states() int64 {
+	return c.kill.Load() + c.power.Load() + c.live.Load() + c.again.Load()
+}
+
+func (c *counters) String() string {
+	return fmt.Sprintf("%d workloads; states after a kill %d, after a power cut %d, beside a writer %d, after a crash inside recovery %d",
+		c.workloads.Load(), c.kill.Load(), c.power.Load(), c.live.Load(), c.again.Load())
+}
+
+// run is one workload and its crashes.
+type run struct {
+	setting
+	rng   *rand.Rand
+	seed  uint64
+	rig   *rig
+	s     *Store
+	now   contents
+	steps []step
+	lossy bool // a sync may fail
+	count *counters
+	per   int    // power states per position
+	deep  int    // one state in so many is crashed again while it recovers; 0: none
+	snap  string // key: path of a finished snapshot
+	snaps []snapshotMade
+}
+
+// snapshotMade is a finished copy.
+type snapshotMade struct {
+	path string
+	end  int
+	key  uint64
+}
+
+func newRun(seed uint64, bug func(vfs.FS) vfs.FS, count *counters) *run {
+	rng := rand.New(rand.NewPCG(seed, 5))
+	r := &run{seed: seed, rng: rng, setting: newSetting(rng), rig: newRig(memfs.New(), bug), count: count, per: 5, deep: 100}
+	r.lossy = rng.IntN(5) == 0
+	return r
+}
+
+func (r *run) options() Options {
+	o := r.o
+	o.fs = r.rig.top
+	return o
+}
+
+// note adds a step that has just ended.
+func (r *run) note(op string, flight, done []uint64, floor uint64) {
+	r.steps = append(r.steps, step{r.rig.mem.Len(), op, flight, done, floor})
+}
+
+// begin makes the store.
+func (r *run) begin() (err error) {
+	if r.version4 {
+		items := r.items(r.rng, 1+r.rng.IntN(12))
+		r.now = image4(r.rig.mem, r.setting, r.rng, items)
+		k := r.now.key()
+		r.note("version 4", []uint64{k}, []uint64{k}, k)
+		r.s, err = Open(storePath, r.options())
+		return err
+	}
+	r.note("start", []uint64{noStore}, []uint64{noStore}, noStore)
+	r.s, err = Open(storePath, r.options())
+	k := contents{}.key()
+	r.note("create", []uint64{noStore, k}, []uint64{k}, k)
+	return err
+}
+
+// prefixes is the keys of c with 1, 2 ... all records of added.
+func prefixes(c, added contents) []uint64 {
+	var keys []uint64
+	for n := range added {
+		keys = append(keys, append(c[:len(c):len(c)], added[:n+1]...).key())
+	}
+	return keys
+}
+
+// allowed is what a power cut may leave: the states since the latest durable
+// one, and those in flight.
+func (r *run) allowed(upto int, flight []uint64) map[uint64]bool {
+	d := upto - 1
+	for d >= 0 && r.steps[d].floor == 0 {
+		d--
+	}
+	set := map[uint64]bool{}
+	if d >= 0 {
+		set[r.steps[d].floor] = true
+	}
+	for _, s := range r.steps[max(d, 0):upto] {
+		for _, k := range s.done {
+			set[k] = true
+		}
+	}
+	for _, k := range flight {
+		set[k] = true
+	}
+	return set
+}
+
+// operation is what a step of a workload is going to do.
+type operation struct {
+	name   string
+	do     func() error
+	after  contents // if it works
+	flight []uint64
+	done   []uint64
+	floor  uint64
+}
+
+// pick chooses the next operation.
+func (r *run) pick() operation {
+	rng, n := r.rng, len(r.now)
+	switch k := rng.IntN(30); {
+	case k < 10 || n < 3:
+		return r.pickAppend("append")
+	case k < 12:
+		return r.pickAppend("abort")
+	case k < 14:
+		return r.pickAppend("sync beside a batch")
+	case k < 20:
+		gone := map[int]bool{}
+		var index []int64
+		for range 1 + rng.IntN(max(1, n/2)) {
+			i := rng.IntN(n)
+			gone[i] = true
+			index = append(index, int64(i))
+		}
+		var order []int64
+		for i := n - 1; i >= 0; i-- {
+			if gone[i] {
+				order = append(order, int64(i))
+			}
+		}
+		return r.durable("delete", r.now.without(order), func() error { return r.s.Delete(index) })
+	case k < 23:
+		return r.durable("compact", r.now, func() error { return compact(r.s, -1) })
+	case k == 23:
+		steps := 1 + rng.IntN(3)
+		return r.durable("compact a little", r.now, func() error { return compact(r.s, steps) })
+	case k < 27:
+		op := r.durable("sync", r.now, func() error { return r.s.Sync() })
+		if r.s.w == nil {
+			op.floor = 0 // of another handle's records it promises nothing
+		}
+		return op
+	case k == 27:
+		return r.pickSnapshot()
+	default:
+		return r.durable("reopen", r.now, func() (err error) {
+			if err = r.s.Close(); err != nil {
+				return err
+			}
+			r.s, err = Open(storePath, r.options())
+			return err
+		})
+	}
+}
+
+// durable is an operation that is on disk when it returns.
+func (r *run) durable(name string, after contents, do func() error) operation {
+	k := after.key()
+	return operation{name, do, after, []uint64{k}, []uint64{k}, k}
+}
+
+func (r *run) pickSnapshot() operation {
+	path := fmt.Sprintf("/data/copy%d", len(r.steps))
+	op := r.durable("snapshot", r.now, func() error {
+		task, err := r.s.Snapshot(path)
+		if err != nil {
+			return err
+		}
+		if err := task.Run(); err != nil {
+			return err
+		}
+		r.snaps = append(r.snaps, snapshotMade{path, r.rig.mem.Len(), r.now.key()})
+		return nil
+	})
+	op.floor = 0
+	return op
+}
+
+func (r *run) pickAppend(name string) operation {
+	parts := make([][]item, 1+r.rng.IntN(3))
+	var added contents
+	for i := range parts {
+		parts[i] = r.items(r.rng, 1+r.rng.IntN(6))
+		added = append(added, asContents(parts[i])...)
+	}
+	grown := prefixes(r.now, added)
+	before := r.now.key()
+	op := operation{name: name, after: append(r.now[:len(r.now):len(r.now)], added...), flight: grown, done: grown}
+	op.do = func() error { return appendItems(r.s, parts...) }
+	if name == "append" {
+		return op
+	}
+	half := 1 + r.rng.IntN(len(parts))
+	op.do = func() error {
+		b, err := r.s.Begin()
+		if err != nil {
+			return err
+		}
+		for _, p := range parts[:half] {
+			if err := addItems(b, p); err != nil {
+				return errors.Join(err, b.Abort())
+			}
+		}
+		if name == "abort" {
+			return b.Abort()
+		}
+		if err := r.s.Sync(); err != nil {
+			return errors.Join(err, b.Abort())
+		}
+		for _, p := range parts[half:] {
+			if err := addItems(b, p); err != nil {
+				return errors.Join(err, b.Abort())
+			}
+		}
+		_, err = b.Commit()
+		return err
+	}
+	if name == "abort" {
+		op.after, op.done = r.now, []uint64{before}
+	}
+	return op
+}
+
+// disturb arms a fault for the next operation.
+func (r *run) disturb(name string) {
+	g := r.rig
+	switch k := r.rng.IntN(10); {
+	case r.lossy && k < 3:
+		g.lose, g.drop = r.rng.IntN(6), r.rng.IntN(2) == 0
+	case k < 2 || r.version4 && k < 4:
+		g.kill = 1 + r.rng.IntN(30)
+	case k < 6 && (name == "append" || name == "delete" || name == "compact"):
+		g.full = r.rng.IntN(10)
+	}
+}
+
+// work runs n operations.
+func (r *run) work(n int) error {
+	if err := r.begin(); err != nil {
+		return fmt.Errorf("making the store: %w", err)
+	}
+	for range n {
+		op := r.pick()
+		r.disturb(op.name)
+		err := op.do()
+		hit, killed, lost := r.rig.hit, r.rig.kill == 0, r.rig.lose < 0 && r.rig.hit && r.lossy
+		if !killed {
+			r.rig.calm()
+		}
+		switch {
+		case err == nil && !killed:
+			r.now = op.after
+			r.note(op.name, op.flight, op.done, op.floor)
+		case hit && !killed && errors.Is(err, syscall.ENOSPC) && !r.s.poisoned():
+			k := r.now.key() // a failed operation changed nothing
+			r.note("abort "+op.name, op.flight, []uint64{k}, 0)
+		case hit:
+			if err := r.again(op, killed, lost); err != nil {
+				return err
+			}
+		default:
+			return fmt.Errorf("%s: %w", op.name, err)
+		}
+		if err := r.same(r.s, op.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// again opens the store after its process was killed or a sync failed, and
+// finds out what became of the operation.
+func (r *run) again(op operation, killed, lost bool) (err error) {
+	_ = r.s.Close()
+	r.rig.calm()
+	r.note("cut "+op.name, op.flight, append([]uint64{r.now.key()}, op.flight...), 0)
+	if r.s, err = Open(storePath, r.options()); err != nil {
+		return fmt.Errorf("open after %s was cut: %w", op.name, err)
+	}
+	got, err := readAll(r.s)
+	if err != nil {
+		return fmt.Errorf("read after %s was cut: %w", op.name, err)
+	}
+	whole := map[uint64]bool{r.now.key(): true, op.after.key(): true}
+	if n := len(op.flight); n > 0 && op.name == "append" {
+		whole[op.flight[n-1]] = true
+	}
+	if lost || !killed {
+		whole = r.allowed(len(r.steps), nil)
+	}
+	if !whole[got.key()] {
+		return fmt.Errorf("%s was cut (killed: %v) and left %d records of %d before and %d after", op.name, killed, len(got), len(r.now), len(op.after))
+	}
+	r.now = got
+	k, floor := got.key(), uint64(0)
+	if r.rng.IntN(2) == 0 {
+		if err := r.s.Sync(); err != nil {
+			return fmt.Errorf("recovery after %s was cut: %w", op.name, err)
+		}
+		if floor = k; r.s.w == nil {
+			floor = 0
+		}
+	}
+	r.note("reopen", []uint64{k}, []uint64{k}, floor)
+	return nil
+}
+
+// same holds an open store against the model.
+func (r *run) same(s *Store, op string) error {
+	got, err := readAll(s)
+	if err != nil {
+		return fmt.Errorf("read after %s: %w", op, err)
+	}
+	if got.key() != r.now.key() {
+		return fmt.Errorf("after %s: %d records, expected %d, or others", op, len(got), len(r.now))
+	}
+	return nil
+}
+
+// crash crashes every point of the log.
+func (r *run) crash() error {
+	replay := r.rig.mem.Replay()
+	k, lost := 0, false
+	for {
+		p := replay.Pos()
+		for k < len(r.steps)-1 && r.steps[k].end < p {
+			k++
+		}
+		s := r.steps[k]
+		last := replay.Last().Kind
+		lost = lost || last == memfs.Lose
+		if p >= r.steps[0].end && last != memfs.Lock {
+			if err := r.crashAt(replay, k, lost); err != nil {
+				return fmt.Errorf("change %d of %d, in %s: %w", p, r.rig.mem.Len(), s.op, err)
+			}
+		}
+		if !replay.Next() {
+			return nil
+		}
+	}
+}
+
+// crashAt crashes one point, which lies in step k.
+func (r *run) crashAt(replay *memfs.Replay, k int, lost bool) error {
+	s, ended := r.steps[k], r.steps[k].end == replay.Pos()
+	power := r.allowed(k, s.flight)
+	if ended {
+		power = r.allowed(k+1, nil)
+	}
+	kill := map[uint64]bool{s.done[len(s.done)-1]: true}
+	cut, aborted := strings.HasPrefix(s.op, "cut"), strings.HasPrefix(s.op, "abort")
+	if s.op != "reopen" && (!ended || cut) && k > 0 {
+		before := r.steps[k-1].done
+		kill[before[len(before)-1]] = true
+		if !aborted && len(s.flight) > 0 {
+			kill[s.flight[len(s.flight)-1]] = true
+		}
+	}
+	if lost {
+		kill = power
+	}
+	r.count.kill.Add(1)
+	if err := r.judge(replay.Kill(), kill, false); err != nil {
+		return fmt.Errorf("killed: %w", err)
+	}
+	for i, fs := range replay.KillInside() {
+		r.count.kill.Add(1)
+		if err := r.judge(fs, kill, false); err != nil {
+			return fmt.Errorf("killed inside the change, at its page %d: %w", i+1, err)
+		}
+	}
+	if err := r.beside(replay, kill, lost); err != nil {
+		return fmt.Errorf("read beside the writer: %w", err)
+	}
+	n := 0
+	var err error
+	replay.Power(r.rng, r.per, func(fs *memfs.FS) bool {
+		n++
+		r.count.power.Add(1)
+		err = r.judge(fs, power, r.deep > 0 && r.rng.IntN(r.deep) == 0)
+		if err == nil {
+			err = r.copies(fs, replay.Pos())
+		}
+		return err == nil
+	})
+	if err != nil {
+		return fmt.Errorf("power cut %d: %w", n, err)
+	}
+	return nil
+}
+
+// copies holds the finished snapshots against what they were taken of.
+func (r *run) copies(fs *memfs.FS, pos int) error {
+	for _, c := range r.snaps {
+		if pos < c.end || r.rng.IntN(8) > 0 {
+			continue
+		}
+		got, err := look(buggy(fs, r.rig.bug), c.path, r.o)
+		if err != nil {
+			return fmt.Errorf("snapshot: %w", err)
+		}
+		if got != c.key {
+			return errors.New("snapshot: other records")
+		}
+	}
+	return nil
+}
+
+// beside reads while the writer lives: meta.zr is exact unless it holds that
+// exclusively.
+func (r *run) beside(replay *memfs.Replay, kill map[uint64]bool, lost bool) error {
+	if lost || !replay.Locked(storePath+"/"+journalName) || replay.Locked(storePath+"/"+metaName) {
+		return nil
+	}
+	fs := replay.Kill()
+	release, ok := fs.Hold(storePath+"/"+journalName, true)
+	if !ok {
+		return errors.New("no journal to hold")
+	}
+	defer release()
+	r.count.live.Add(1)
+	got, err := look(buggy(fs, r.rig.bug), storePath, r.o)
+	if err == nil && !kill[got] {
+		err = errors.New("unexpected records")
+	}
+	return err
+}
+
+// look is the key of what mode "r" shows.
+func look(fs vfs.FS, path string, o Options) (uint64, error) {
+	o.fs, o.Mode = fs, ModeRead
+	s, err := Open(path, o)
+	var e *Error
+	if errors.As(err, &e) && e.Status == StatusNotAStore {
+		return noStore, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	c, err := readAll(s)
+	if err == nil {
+		err = sound(s)
+	}
+	return c.key(), errors.Join(err, s.Close())
+}
+
+// judge reads a crashed store, then recovers it, then uses it.
+func (r *run) judge(mem *memfs.FS, allowed map[uint64]bool, deep bool) error {
+	fs := buggy(mem, r.rig.bug)
+	seen, err := look(fs, storePath, r.o)
+	if err != nil {
+		return fmt.Errorf("mode r: %w", err)
+	}
+	if mem.Changes() > 0 {
+		return errors.New("mode r changed files")
+	}
+	if !allowed[seen] {
+		return errors.New("mode r: unexpected records")
+	}
+	o := r.o
+	o.fs = fs
+	s, err := Open(storePath, o)
+	if err != nil {
+		return fmt.Errorf("open: %w", err)
+	}
+	defer func() { _ = s.Close() }()
+	if err := s.Sync(); err != nil {
+		return fmt.Errorf("recovery: %w", err)
+	}
+	c, err := readAll(s)
+	if err != nil {
+		return fmt.Errorf("read after recovery: %w", err)
+	}
+	if got := c.key(); got != seen && seen != noStore {
+		return errors.New("recovery shows other records than mode r")
+	}
+	if deep {
+		if err := r.crashAgain(mem, allowed, seen, c.key()); err != nil {
+			return fmt.Errorf("crash inside recovery: %w", err)
+		}
+	}
+	if deep || r.rng.IntN(4) == 0 {
+		if err := r.use(s, c); err != nil {
+			return fmt.Errorf("use after recovery: %w", err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		return fmt.Errorf("close after recovery: %w", err)
+	}
+	if open, locks := mem.Handles(); open > 0 || locks > 0 {
+		return fmt.Errorf("%d handles and %d locks were left", open, locks)
+	}
+	return nil
+}
+
+// crashAgain crashes a recovery at each of its changes.
+func (r *run) crashAgain(mem *memfs.FS, allowed map[uint64]bool, seen, got uint64) error {
+	may := map[uint64]bool{got: true}
+	for k := range allowed {
+		may[k] = true
+	}
+	end := mem.Len()
+	for replay := mem.Replay(); replay.Next(); {
+		if replay.Last().Kind == memfs.Lock {
+			continue
+		}
+		if replay.Pos() == end {
+			may = map[uint64]bool{got: true}
+		}
+		var err error
+		replay.Power(r.rng, 2, func(fs *memfs.FS) bool {
+			r.count.again.Add(1)
+			err = r.judge(fs, may, false)
+			return err == nil
+		})
+		if err != nil {
+			return fmt.Errorf("change %d of %d: %w", replay.Pos(), end, err)
+		}
+	}
+	return nil
+}
+
+// use appends, deletes, compacts and syncs, and looks at the result.
+func (r *run) use(s *Store, c contents) error {
+	items := r.items(r.rng, 3)
+	if err := appendItems(s, items); err != nil {
+		return fmt.Errorf("append: %w", err)
+	}
+	c = append(c[:len(c):len(c)], asContents(items)...).without([]int64{0})
+	if err := s.Delete([]int64{0}); err != nil {
+		return fmt.Errorf("delete: %w", err)
+	}
+	if err := compact(s, -1); err != nil {
+		return fmt.Errorf("compact: %w", err)
+	}
+	if err := errors.Join(s.Sync(), s.Close()); err != nil {
+		return fmt.Errorf("sync and close: %w", err)
+	}
+	got, err := look(s.opts.fs, storePath, r.o)
+	if err != nil {
+		return err
+	}
+	if got != c.key() {
+		return errors.New("unexpected records")
+	}
+	return nil
+}
+
+// one runs a seed. Panics are errors, too, so that they name it.
+func one(seed uint64, bug func(vfs.FS) vfs.FS, count *counters, per int) (err error) {
+	r := newRun(seed, bug, count)
+	if per > 0 {
+		r.per = per
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			stack := make([]byte, 8<<10)
+			err = fmt.Errorf("panic: %v\n%s", p, stack[:runtime.Stack(stack, false)])
+		}
+		if r.s != nil {
+			_ = r.s.Close()
+		}
+		if err != nil {
+			err = fmt.Errorf("seed %d (%v): %w", seed, r.setting, err)
+		}
+	}()
+	count.workloads.Add(1)
+	if err := r.work(2 + r.rng.IntN(7)); err != nil {
+		return err
+	}
+	return r.crash()
+}
+
+// sweepSeeds runs seeds from first on, on all cores, while more says so, and
+// reports up to a few failures.
+func sweepSeeds(t *testing.T, first uint64, more func(n uint64) bool, per int) *counters {
+	t.Helper()
+	var count counters
+	var next atomic.Uint64
+	var failed atomic.Int64
+	var done sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		done.Go(func() {
+			for failed.Load() < 3 {
+				n := next.Add(1) - 1
+				if !more(n) {
+					return
+				}
+				if err := one(first+n, nil, &count, per); err != nil {
+					failed.Add(1)
+					t.Error(err)
+				}
+			}
+		})
+	}
+	done.Wait()
+	return &count
+}
+
+func TestCrashes(t *testing.T) {
+	if s := os.Getenv("CRASH_SEED"); s != "" {
+		var seed uint64
+		_, _ = fmt.Sscan(s, &seed)
+		if err := one(seed, nil, &counters{}, 0); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	workloads := uint64(100)
+	if testing.Short() {
+		workloads = 10
+	}
+	begun := time.Now()
+	count := sweepSeeds(t, 0, func(n uint64) bool { return n < workloads }, 0)
+	t.Logf("%v; %d in all, %v", count, count.states(), time.Since(begun).Round(time.Millisecond))
+}
+
+func TestSoakCrashes(t *testing.T) {
+	if *soak == 0 {
+		t.Skip("runs only when told for how long: -soak 30m")
+	}
+	begun := time.Now()
+	count := sweepSeeds(t, uint64(begun.UnixNano()), func(uint64) bool { return time.Since(begun) < *soak }, 12)
+	t.Logf("%v; %d in all, %v", count, count.states(), time.Since(begun).Round(time.Second))
+}
