@@ -1,0 +1,233 @@
+"""Build the native half of loaderx: the shared library and its declarations.
+
+This is the only native build there is. make, pip (python/setup.py) and the
+wheels all come here, so a flag or a check is written once. The result is two
+files in one folder, which is normally the Python package:
+
+    libloaderx.so, libloaderx.dylib or loaderx.dll
+        ./cabi, built by Go as a C shared library.
+    _cdef.py
+        The declarations of cabi/loaderx.h as a module of cffi's out-of-line
+        ABI mode, so that importing loaderx needs neither the header nor a C
+        parser.
+
+GOOS, GOARCH, GOFLAGS, CGO_CFLAGS and the other variables of the environment
+mean here what they mean to the go command.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+HEADER = ROOT / "cabi" / "loaderx.h"
+EXPORTS = ROOT / "cabi" / "exports.map"
+PACKAGE = ROOT / "python" / "loaderx"
+
+LIBRARY_NAMES = {"darwin": "libloaderx.dylib", "windows": "loaderx.dll"}
+
+CDEF = re.compile(r"/\* cdef begins \*/\n(.*)/\* cdef ends \*/", re.DOTALL)
+
+
+class BuildError(Exception):
+    """The build cannot be done here. The message says why, and what to do."""
+
+
+def build(out: Path, *, cc: str | None = None, env: Mapping[str, str] | None = None) -> Path:
+    """Build both files into the folder out and return the library's path.
+
+    cc is the C compiler's command line, by default that of the go command
+    ($CC, else its own choice). env is the environment, by default this
+    process's.
+    """
+    environment = dict(os.environ if env is None else env)
+    environment["CGO_ENABLED"] = "1"
+    # Without debug information zig's output is a third the size.
+    environment.setdefault("CGO_CFLAGS", "-O2 -g0")
+    if cc:
+        environment["CC"] = cc
+    check_sources()
+    check_go(environment)
+    check_c_compiler(environment)
+
+    out.mkdir(parents=True, exist_ok=True)
+    write_cdef(out / "_cdef.py")
+    goos = go_env("GOOS", environment)
+    target = out / LIBRARY_NAMES.get(goos, "libloaderx.so")
+    with tempfile.TemporaryDirectory(prefix="loaderx-build-") as scratch:
+        # Go writes a header beside the library, which nobody needs.
+        library = Path(scratch) / target.name
+        link(library, goos, environment)
+        replace_file(library, target)
+    return target
+
+
+def link(library: Path, goos: str, env: Mapping[str, str]) -> None:
+    """Run go build of ./cabi as a C shared library."""
+    command = [
+        "go",
+        "build",
+        "-buildmode=c-shared",
+        "-trimpath",
+        "-buildvcs=false",  # works in a checkout that git does not trust
+        f"-ldflags={linker_flags(goos)}",
+        "-o",
+        str(library),
+        "./cabi",
+    ]
+    done = subprocess.run(command, cwd=ROOT, env=dict(env), check=False)
+    if done.returncode:
+        raise BuildError(
+            f"the Go build of the shared library failed (exit status {done.returncode}); "
+            f"its messages are above. The command was, in {ROOT}:\n  {shlex.join(command)}"
+        )
+
+
+def linker_flags(goos: str) -> str:
+    """Return the value of -ldflags: stripped, and exporting only lx_* names."""
+    if goos != "linux":
+        return "-s -w"
+    if "'" in str(EXPORTS) or '"' in str(EXPORTS):
+        raise BuildError(
+            f"the checkout's path has a quote in it, which Go's linker flags cannot carry: {ROOT}"
+        )
+    # -Xlinker rather than -Wl: the path may have commas in it.
+    return f"-s -w \"-extldflags=-Xlinker '--version-script={EXPORTS}'\""
+
+
+def write_cdef(target: Path) -> None:
+    """Write the cffi module for what stands between the header's two marks."""
+    try:
+        import cffi
+    except ImportError:
+        raise BuildError(
+            "cffi is needed to build loaderx, and this Python does not have it "
+            f"({sys.executable}): python -m pip install cffi"
+        ) from None
+    declarations = CDEF.search(HEADER.read_text(encoding="utf-8"))
+    if declarations is None:
+        raise BuildError(f"the marks 'cdef begins' and 'cdef ends' were not found in {HEADER}")
+    ffi = cffi.FFI()
+    ffi.set_source("loaderx._cdef", None)
+    ffi.cdef(declarations.group(1))
+    with tempfile.TemporaryDirectory(prefix="loaderx-build-") as scratch:
+        module = Path(scratch) / target.name
+        with contextlib.redirect_stdout(io.StringIO()):  # it names the scratch file
+            ffi.emit_python_code(str(module))
+        replace_file(module, target)
+
+
+def replace_file(source: Path, target: Path) -> None:
+    """Put a copy of source at target in one step.
+
+    A process that has the old library mapped keeps it: writing into that file
+    would crash it.
+    """
+    staged = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        shutil.copyfile(source, staged)
+        staged.chmod(0o755 if target.suffix in (".so", ".dylib", ".dll") else 0o644)
+        os.replace(staged, target)
+    finally:
+        staged.unlink(missing_ok=True)
+
+
+def check_sources() -> None:
+    """Refuse to start without the Go sources, as in a copy of python/ alone."""
+    for path in (ROOT / "go.mod", HEADER, EXPORTS):
+        if not path.is_file():
+            raise BuildError(
+                f"the Go sources of loaderx are not here: expected {path}. "
+                "Build from a complete checkout"
+            )
+
+
+def check_go(env: Mapping[str, str]) -> None:
+    """Refuse to start without a Go that is new enough for go.mod."""
+    match = re.search(r"^go (\d+)\.(\d+)", (ROOT / "go.mod").read_text(encoding="utf-8"), re.M)
+    if match is None:
+        raise BuildError(f"no line 'go 1.x' in {ROOT / 'go.mod'}")
+    needed = (int(match.group(1)), int(match.group(2)))
+    wanted = f"Go {needed[0]}.{needed[1]} or newer"
+    if shutil.which("go", path=env.get("PATH")) is None:
+        raise BuildError(
+            f"{wanted} is needed to build loaderx, and there is no 'go' on PATH. "
+            "Get it from https://go.dev/dl/ and put its bin folder on PATH"
+        )
+    version = go_env("GOVERSION", env)
+    found = re.match(r"go(\d+)\.(\d+)", version)
+    if found and (int(found.group(1)), int(found.group(2))) < needed:
+        raise BuildError(
+            f"{wanted} is needed to build loaderx; 'go' on PATH is {version}. "
+            "Get a newer one from https://go.dev/dl/"
+        )
+
+
+def check_c_compiler(env: Mapping[str, str]) -> None:
+    """Refuse to start without a C compiler that finds its headers."""
+    command = shlex.split(go_env("CC", env), posix=os.name != "nt")
+    advice = (
+        "Debian and Ubuntu: apt-get install gcc libc6-dev; Fedora: dnf install gcc; "
+        "macOS: xcode-select --install; Windows: https://www.mingw-w64.org. "
+        "Another compiler can be named in the environment variable CC"
+    )
+    if not command or shutil.which(command[0], path=env.get("PATH")) is None:
+        raise BuildError(
+            "a C compiler is needed to build loaderx, and there is no "
+            f"'{' '.join(command)}' on PATH. {advice}"
+        )
+    trial = subprocess.run(
+        [*command, "-x", "c", "-fsyntax-only", "-"],
+        input=b"#include <stdlib.h>\n",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=dict(env),
+        check=False,
+    )
+    if trial.returncode:
+        raise BuildError(
+            f"the C compiler '{shlex.join(command)}' cannot compile a file that includes "
+            f"stdlib.h. {advice}. It said:\n{trial.stdout.decode(errors='replace')}"
+        )
+
+
+def go_env(name: str, env: Mapping[str, str]) -> str:
+    """Return one of the go command's settings."""
+    done = subprocess.run(
+        ["go", "env", name], cwd=ROOT, env=dict(env), check=False, capture_output=True, text=True
+    )
+    if done.returncode:
+        raise BuildError(f"'go env {name}' failed:\n{done.stderr.strip()}")
+    return done.stdout.strip()
+
+
+def main() -> int:
+    """Build from the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument(
+        "--out", type=Path, default=PACKAGE, help="folder for both files (default: the package)"
+    )
+    parser.add_argument("--cc", help="C compiler, with its options (default: as go env CC)")
+    arguments = parser.parse_args()
+    try:
+        library = build(arguments.out.resolve(), cc=arguments.cc)
+    except BuildError as error:
+        print(f"loaderx: {error}", file=sys.stderr)
+        return 1
+    print(f"{library} ({library.stat().st_size / 2**20:.2f} MiB)")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
