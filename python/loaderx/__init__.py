@@ -1,0 +1,96 @@
+"""loaderx: a record store for NumPy data, and a sampler and loader that feed it.
+
+The names people use are here and in the modules that define them:
+
+- ``loaderx.zrecord``: ``DenseStore``, ``RaggedStore`` and what belongs to them,
+- ``loaderx.zsampler``: ``Sampler``, the order of indices,
+- ``loaderx.dataloader``: ``DataLoader``, batches in step order,
+- ``loaderx.errors``: every exception.
+
+Imports point one way: the public modules use the private ones, ``_native`` is
+the only one that knows the shared library, and that is loaded by the first
+store or sampler, not by an import. So importing loaderx before a fork is
+harmless, and costs little.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from loaderx.dataloader import DataLoader
+    from loaderx.errors import (
+        CorruptRecordError,
+        CorruptStoreError,
+        ForkedProcessError,
+        LoaderClosedError,
+        NotAStoreError,
+        RecordIndexError,
+        StoreBusyError,
+        StoreClosedError,
+        StoreFullError,
+        StoreIOError,
+        StoreMismatchError,
+        StoreReadOnlyError,
+        UnsupportedStoreError,
+        ZrecordError,
+    )
+    from loaderx.zrecord import (
+        DICT_TIER_DEFAULT,
+        DICT_TIERS,
+        MAX_RECORD_LEN,
+        DenseStore,
+        RaggedStore,
+    )
+    from loaderx.zsampler import Sampler
+
+__version__ = "3.0.0"
+
+__all__ = [
+    "DICT_TIERS",
+    "DICT_TIER_DEFAULT",
+    "MAX_RECORD_LEN",
+    "CorruptRecordError",
+    "CorruptStoreError",
+    "DataLoader",
+    "DenseStore",
+    "ForkedProcessError",
+    "LoaderClosedError",
+    "NotAStoreError",
+    "RaggedStore",
+    "RecordIndexError",
+    "Sampler",
+    "StoreBusyError",
+    "StoreClosedError",
+    "StoreFullError",
+    "StoreIOError",
+    "StoreMismatchError",
+    "StoreReadOnlyError",
+    "UnsupportedStoreError",
+    "ZrecordError",
+    "__version__",
+]
+
+_HOME = {
+    "DICT_TIERS": "loaderx.zrecord",
+    "DICT_TIER_DEFAULT": "loaderx.zrecord",
+    "MAX_RECORD_LEN": "loaderx.zrecord",
+    "DataLoader": "loaderx.dataloader",
+    "DenseStore": "loaderx.zrecord",
+    "RaggedStore": "loaderx.zrecord",
+    "Sampler": "loaderx.zsampler",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import the module that defines a public name when the name is first used."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME.get(name, "loaderx.errors")), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

@@ -1,0 +1,167 @@
+"""Recycled memory for the destinations of gathers.
+
+A gather into fresh memory spends half its time on page faults, so blocks are
+kept and used again. An array made here owns its block as far as anyone can
+tell: it is writable, and when the last array or view on the block dies, the
+block goes back to the free list of its size.
+
+Blocks come in sizes four to a doubling. Taking one never waits: where the list
+is empty, a block is allocated. What lies idle is bounded per size and in all.
+Releases run inside garbage collection, at any moment and in any thread, so
+nothing here takes a lock: lists are appended to and popped from, which is
+atomic, and the counts are made from their lengths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from loaderx import _native
+
+# A block of at least this size is large: it is counted towards IDLE_BYTES.
+LARGE = 1 << 20
+# All large blocks that may lie idle together. A larger one is never kept.
+IDLE_BYTES = 512 << 20
+KEEP_LARGEST = 256 << 20
+# What smaller blocks of one size may have lying idle: bytes, and a number.
+SMALL_BYTES = 1 << 20
+SMALL_MOST = 1024
+SMALL_LEAST = 8
+
+
+class _Class:
+    """The idle blocks of one size."""
+
+    __slots__ = ("size", "free", "release")
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.free: list[Any] = []
+        self.release = _releaser(self)
+
+
+def _releaser(block_class: _Class) -> Callable[[Any], None]:
+    """What takes a block back: a closure, because it runs once per array."""
+    free, size = block_class.free, block_class.size
+    most = max(SMALL_LEAST, min(SMALL_MOST, SMALL_BYTES // size))
+
+    def release_small(block: Any) -> None:
+        if len(free) < most:
+            free.append(block)
+        else:
+            _give_back(block)
+
+    def release_large(block: Any) -> None:
+        if size <= KEEP_LARGEST and _large_idle() + size <= IDLE_BYTES:
+            free.append(block)
+        else:
+            _give_back(block)
+
+    return release_large if size >= LARGE else release_small
+
+
+_classes: dict[int, _Class] = {}
+# The addresses of all blocks that were allocated and not freed.
+_blocks: set[int] = set()
+
+
+def take(nbytes: int) -> Any:
+    """Hand out a block of at least that many bytes, aligned to 64, contents undefined.
+
+    Args:
+        nbytes: at least 1.
+
+    Returns:
+        A cffi pointer that owns the block: it is free again when the pointer
+        and every buffer made of it are gone.
+
+    Raises:
+        MemoryError: the system has no more.
+        ForkedProcessError: in a forked child.
+    """
+    last = (nbytes - 1) | 63
+    shift = last.bit_length() - 3
+    size = ((last >> shift) + 1) << shift
+    block_class = _classes.get(size)
+    if block_class is None:
+        block_class = _classes.setdefault(size, _Class(size))
+    try:
+        block = block_class.free.pop()
+    except IndexError:
+        block = _allocate(size)
+    return _native.ffi.gc(block, block_class.release, size)
+
+
+def array(
+    block: Any, nbytes: int, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray[Any, Any]:
+    """Make the array over the first ``nbytes`` bytes of a block; it keeps the block."""
+    made: np.ndarray[Any, Any] = np.ndarray(shape, dtype, _native.ffi.buffer(block, nbytes))
+    return made
+
+
+def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Make a writable C-ordered array of undefined contents, aligned to 64 bytes.
+
+    Raises:
+        MemoryError: the system has no more.
+        ForkedProcessError: in a forked child.
+    """
+    nbytes = dtype.itemsize
+    for length in shape:
+        nbytes *= length
+    if nbytes == 0:
+        return np.empty(shape, dtype)
+    return array(take(nbytes), nbytes, shape, dtype)
+
+
+def stats() -> dict[str, int]:
+    """Count what is held: idle blocks and their bytes, and blocks in use by arrays."""
+    classes = list(_classes.values())
+    idle = sum(len(c.free) for c in classes)
+    return {
+        "idle_blocks": idle,
+        "idle_bytes": sum(len(c.free) * c.size for c in classes),
+        "used_blocks": len(_blocks) - idle,
+    }
+
+
+def trim(keep: int = 0) -> None:
+    """Free idle large blocks, the largest first, until at most ``keep`` bytes of them lie idle."""
+    idle = _large_idle()
+    for block_class in sorted(list(_classes.values()), key=lambda c: -c.size):
+        while idle > keep and block_class.size >= LARGE and block_class.free:
+            try:
+                _give_back(block_class.free.pop())
+            except IndexError:
+                break  # another thread took the last one
+            idle -= block_class.size
+
+
+def _allocate(size: int) -> Any:
+    """Allocate a block. That one is missing hints that idle ones of other sizes are stale."""
+    if size >= LARGE:
+        trim(IDLE_BYTES // 2)
+    block = _native.ffi.new("void **")
+    error = _native.scratch.error
+    _native.check(_native.lib.lx_buffer_new(size, block, error), error)
+    _blocks.add(_address(block[0]))
+    return block[0]
+
+
+def _give_back(block: Any) -> None:
+    """Free a block. A forked child leaves it: the call would enter the library."""
+    if not _native.forked:
+        _blocks.discard(_address(block))
+        _native.lib.lx_buffer_free(block)
+
+
+def _large_idle() -> int:
+    return sum(len(c.free) * c.size for c in list(_classes.values()) if c.size >= LARGE)
+
+
+def _address(block: Any) -> int:
+    return int(_native.ffi.cast("uintptr_t", block))

@@ -1,0 +1,104 @@
+"""Where a loader's indices come from, whatever kind of sampler gives them.
+
+A loader asks for the indices of steps, several at once and from any thread. Its
+own Sampler, and any object with ``indices_at(step)``, answer for every step.
+One that has only ``next()`` gives each step once and in order, so what it gave
+is kept until the step that it belongs to asks for it.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Protocol
+
+import numpy as np
+
+from loaderx.zsampler import Sampler
+
+IndexArray = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Order(Protocol):
+    """What a loader needs of a sampler."""
+
+    pure: bool
+    """Whether any step can be asked for, again and out of order."""
+
+    def indices(self, step: int, steps: int) -> list[IndexArray]:
+        """The indices of steps ``step`` to ``step + steps - 1``, one array each."""
+        ...
+
+
+def order_of(sampler: Any) -> Order:
+    """Wrap a sampler. Raises TypeError for an object that is none."""
+    if isinstance(sampler, Sampler):
+        return _Native(sampler)
+    if callable(getattr(sampler, "indices_at", None)):
+        return _Indexed(sampler)
+    if callable(getattr(sampler, "next", None)):
+        return _Sequential(sampler)
+    raise TypeError(
+        "sampler: expected a loaderx Sampler, or an object with indices_at(step) or next(), "
+        f"got {type(sampler).__name__}"
+    )
+
+
+class _Native:
+    """The package's own sampler: many steps in one native call."""
+
+    pure = True
+
+    def __init__(self, sampler: Sampler) -> None:
+        self._sampler = sampler
+
+    def indices(self, step: int, steps: int) -> list[IndexArray]:
+        return list(self._sampler.fill(step, steps))
+
+
+class _Indexed:
+    """A sampler that answers for any step, one at a time."""
+
+    pure = True
+
+    def __init__(self, sampler: Any) -> None:
+        self._sampler = sampler
+
+    def indices(self, step: int, steps: int) -> list[IndexArray]:
+        return [_as_indices(self._sampler.indices_at(s), s) for s in range(step, step + steps)]
+
+
+class _Sequential:
+    """A sampler that gives each step once, in order."""
+
+    pure = False
+
+    def __init__(self, sampler: Any) -> None:
+        self._sampler = sampler
+        self._lock = threading.Lock()
+        self._drawn = 0
+        self._kept: dict[int, IndexArray] = {}
+        self._error: Exception | None = None
+
+    def indices(self, step: int, steps: int) -> list[IndexArray]:
+        with self._lock:
+            # Whoever comes first draws for the steps before its own as well.
+            while self._drawn < step + steps and self._error is None:
+                try:
+                    self._kept[self._drawn] = _as_indices(self._sampler.next(), self._drawn)
+                    self._drawn += 1
+                except Exception as error:
+                    self._error = error
+            if self._error is not None and self._drawn < step + steps:
+                raise self._error
+            return [self._kept.pop(s) for s in range(step, step + steps)]
+
+
+def _as_indices(given: Any, step: int) -> IndexArray:
+    """Take what a foreign sampler gave as indices."""
+    indices = np.asarray(given)
+    if indices.ndim != 1 or indices.dtype.kind not in "iu":
+        raise TypeError(
+            f"sampler: expected a 1-D array of integers for step {step}, "
+            f"got shape {indices.shape} of dtype {indices.dtype}"
+        )
+    return np.ascontiguousarray(indices, np.int64)

@@ -1,0 +1,229 @@
+"""The ring between a loader's consumer and its workers.
+
+Workers claim tickets of consecutive steps and put their results in; the
+consumer takes batches in step order. The steps claimed and not yet consumed
+stay within a window, and that bounds memory. A worker that finds the window
+full waits a moment, then ends; the consumer starts it again. So nobody has to
+stop the workers of a loader that was left: they end by themselves, and they
+know the ring and the job but not the loader, which can be collected.
+
+The consumer may be interrupted (Ctrl-C) between any two instructions, so what it
+changes is changed by one assignment at the end, and it waits on a lock of its
+own, outside the ring's.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any, NamedTuple
+
+from loaderx._ticket import Job, Result
+
+# A ticket grows while it takes less than both; it shrinks when it takes far longer.
+TICKET_SECONDS = 0.0005
+TICKET_BYTES = 6 << 20
+TICKET_STEPS = 256
+# How long a worker waits for room before it ends.
+LINGER_SECONDS = 0.05
+
+
+class Taken(NamedTuple):
+    """The next batch, and whether another worker could be at work."""
+
+    batch: Any
+    hire: bool
+
+
+class Failed(NamedTuple):
+    """What made the next step fail."""
+
+    error: BaseException
+
+
+class Wait(NamedTuple):
+    """A lock that opens when it is worth trying again."""
+
+    lock: threading.Lock
+
+
+class Ring:
+    """The state that consumer and workers share, all of it under one lock."""
+
+    def __init__(self, job: Job, workers: int, prefetch: int, step: int) -> None:
+        self._job = job
+        self._workers = workers
+        self._prefetch = prefetch
+        self._lock = threading.Lock()
+        self._room = threading.Condition(self._lock)
+        self._waiter: Any = None
+        self._threads: set[threading.Thread] = set()
+        self._idle = 0
+        self._generation = 0
+        self._claimed = step
+        self._steps = 1
+        self._done: dict[int, Result] = {}
+        self._current = Result(step)
+        self.consumed = step
+        self.closed = False
+
+    # ---- the consumer's side; one thread at a time ----
+
+    def take(self) -> Taken | Failed | Wait:
+        """Take the next batch.
+
+        Returns:
+            One of: Taken; Failed, which stays so; or Wait, for trying again after.
+        """
+        with self._lock:
+            step, current = self.consumed, self._current
+            if step in self._done:
+                current = self._current = self._done[step]
+                del self._done[step]
+            position = step - current.first
+            if 0 <= position < len(current.batches):
+                batch = current.batches[position]
+                self.consumed = step + 1
+                current.batches[position] = None  # the ring keeps no batch alive
+                if self._idle and self._has_room():
+                    self._room.notify()
+                return Taken(batch, self._missing() > 0)
+            if position == len(current.batches) and current.error is not None:
+                return Failed(current.error)
+            waiter = self._waiter = threading.Lock()
+            waiter.acquire()
+            return Wait(waiter)
+
+    def hire(self) -> None:
+        """Start the workers there is room for. They count themselves when they run.
+
+        Raises:
+            RuntimeError: the system gives no thread, and there is no worker at all.
+        """
+        with self._lock:
+            missing = self._missing()
+        for _ in range(missing):
+            # Daemons: at exit the loader's own hook stops them, and never for long.
+            worker = threading.Thread(
+                target=_work, args=(self,), name="loaderx worker", daemon=True
+            )
+            try:
+                worker.start()
+            except RuntimeError:
+                if not self._threads:
+                    raise
+                return
+
+    def seek(self, step: int) -> None:
+        """Go on with another step; what is under way is dropped when it arrives."""
+        with self._lock:
+            self._generation += 1
+            self._done = {}
+            self._current = Result(step)
+            self._claimed = self.consumed = step
+            self._room.notify_all()
+
+    def close(self) -> None:
+        """Let workers and consumer end, and drop what was made ahead."""
+        with self._lock:
+            self.closed = True
+            self._done = {}
+            self._current = Result(self.consumed)
+            self._room.notify_all()
+            self._wake()
+
+    def join(self, seconds: float) -> None:
+        """Wait for the workers to end, but no longer than that, and never for oneself."""
+        deadline = time.monotonic() + seconds
+        with self._lock:
+            threads = self._threads - {threading.current_thread()}
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    # ---- the workers' side ----
+
+    def register(self) -> bool:
+        """Count a worker that has started; False if it is one too many."""
+        with self._lock:
+            if self.closed or len(self._threads) >= self._workers:
+                return False
+            self._threads.add(threading.current_thread())
+            return True
+
+    def unregister(self) -> None:
+        """Forget a worker that ends, and let the consumer see that it did."""
+        with self._lock:
+            self._threads.discard(threading.current_thread())
+            self._wake()
+
+    def claim(self) -> tuple[int, int, int] | None:
+        """Claim a ticket: generation, step, steps. None: there is nothing to do, end."""
+        with self._lock:
+            waited = False
+            while not self.closed and not self._has_room():
+                if waited:
+                    return None
+                self._idle += 1
+                # Woken without room, because another took it: as good as not woken.
+                waited = not self._room.wait(LINGER_SECONDS)
+                self._idle -= 1
+            if self.closed:
+                return None
+            step = self._claimed
+            self._claimed = step + self._steps
+            return self._generation, step, self._steps
+
+    def put(self, generation: int, steps: int, result: Result) -> None:
+        """Hand over a ticket's result, and learn from it how large tickets should be."""
+        with self._lock:
+            if generation != self._generation or self.closed:
+                return
+            self._done[result.first] = result
+            if steps == self._steps and result.error is None:
+                self._resize(result)
+            self._wake()
+
+    def run(self, step: int, steps: int) -> Result:
+        """Make the batches of a ticket; whatever goes wrong is in the result."""
+        return self._job.run(step, steps, BaseException)
+
+    # ---- with the lock held ----
+
+    def _missing(self) -> int:
+        """How many more workers would find a ticket."""
+        absent = self._workers - len(self._threads)
+        return absent and min(absent, self._free() // self._steps - self._idle)
+
+    def _window(self) -> int:
+        """How many steps may be claimed and not consumed."""
+        return max(self._prefetch + self._workers, self._steps * (self._workers + 1))
+
+    def _free(self) -> int:
+        return self._window() - (self._claimed - self.consumed)
+
+    def _has_room(self) -> bool:
+        return self._free() >= self._steps
+
+    def _resize(self, result: Result) -> None:
+        small = result.seconds < TICKET_SECONDS and 2 * result.nbytes <= TICKET_BYTES
+        if small and self._steps < TICKET_STEPS:
+            self._steps *= 2
+        elif result.seconds > 8 * TICKET_SECONDS and self._steps > 1:
+            self._steps //= 2
+
+    def _wake(self) -> None:
+        if self._waiter is not None:
+            self._waiter.release()
+            self._waiter = None
+
+
+def _work(ring: Ring) -> None:
+    """What a worker thread does until there is nothing left to do."""
+    if not ring.register():
+        return
+    try:
+        while (ticket := ring.claim()) is not None:
+            generation, step, steps = ticket
+            ring.put(generation, steps, ring.run(step, steps))
+    finally:
+        ring.unregister()
