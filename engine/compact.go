@@ -81,7 +81,7 @@ func (c *compaction) plan() (err error) {
 	if c.rows, err = s.rows(v); err != nil {
 		return err
 	}
-	cur := &cursor{s: s, v: v, segment: -1, chunk: -1}
+	cur := s.reader(v)
 	c.t = &Task{s: s, step: c.step}
 	for i, e := range c.rows.entries {
 		cur.at = int64(i) / s.perRecord()
@@ -117,7 +117,7 @@ func (c *compaction) step() (done bool, err error) {
 func (c *compaction) round() error {
 	start, pack := c.next, c.pack
 	pack.ends = append([]int64(nil), c.pack.ends...)
-	cur := &cursor{s: c.s, v: c.s.view.Load(), segment: -1, chunk: -1}
+	cur := c.s.reader(c.s.view.Load())
 	var moves []disk.RedoEntry
 	var payloads [][]byte
 	var used, seen int64

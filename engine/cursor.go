@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"io"
+	"sync"
 
 	"loaderx/engine/internal/disk"
 	"loaderx/engine/internal/move"
@@ -15,13 +16,15 @@ type cursor struct {
 	v *view
 	z *decompressor // nil in raw stores
 
-	segment int // whose bytes table has
-	table   []byte
-	chunk   int64 // whose bytes data has
-	data    []byte
-	at      int64               // the user's index being read, for messages
-	doubts  []doubt             // of the current unit
-	shape   [8 + 8*maxDims]byte // a shape record, decoded
+	segment  int // whose bytes table has
+	table    []byte
+	chunk    int64 // whose bytes data has
+	data     []byte
+	at       int64    // the user's index being read, for messages
+	doubts   []doubt  // of the current unit
+	suspects []uint32 // chunks, of the staged gather
+	staged   staged
+	shape    [8 + 8*maxDims]byte // a shape record, decoded
 }
 
 // place is where a record lies: a table entry, and its bytes where only the
@@ -31,8 +34,17 @@ type place struct {
 	image []byte
 }
 
+// cursors are kept for reuse: one is larger than many a batch.
+var cursors = sync.Pool{New: func() any { return new(cursor) }}
+
+// reader is a cursor for the table and for stored bytes.
+func (s *Store) reader(v *view) *cursor { return &cursor{s: s, v: v, segment: -1, chunk: -1} }
+
+// newCursor is a cursor that also decodes. It has to be ended.
 func (s *Store) newCursor(v *view) (*cursor, error) {
-	c := &cursor{s: s, v: v, segment: -1, chunk: -1}
+	c := cursors.Get().(*cursor)
+	c.s, c.v, c.segment, c.chunk = s, v, -1, -1
+	c.doubts, c.suspects = c.doubts[:0], c.suspects[:0]
 	if s.codec == Raw {
 		return c, nil
 	}
@@ -45,6 +57,9 @@ func (c *cursor) end() {
 	if c.z != nil {
 		c.s.coders.returnDecoder(c.z)
 	}
+	// Nothing of the store may stay reachable, or be read, from the pool.
+	c.s, c.v, c.z, c.table, c.data, c.staged.table = nil, nil, nil, nil, nil, nil
+	cursors.Put(c)
 }
 
 // guard runs a unit of work on mapped memory; a fault is the current record's.

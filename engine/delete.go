@@ -108,7 +108,7 @@ func (w *writer) stick(err error) error {
 func (w *writer) afterImages(gone []int64) ([]disk.RedoEntry, error) {
 	s, per := w.s, w.s.perRecord()
 	after := make(map[int64]disk.RedoEntry, per*int64(len(gone)))
-	c := &cursor{s: s, v: s.view.Load(), segment: -1, chunk: -1}
+	c := s.reader(s.view.Load())
 	length := s.st.length
 	for _, i := range gone {
 		length -= per

@@ -17,22 +17,31 @@ func (s *Store) GatherDense(index []int64, dst []byte, threads int) error {
 	}
 	v := s.view.Load()
 	per, workers := s.units(len(index), w, threads)
-	return s.gather(v, len(index), per, workers, func(c *cursor, k int) error {
-		i, err := wrap(index, k, v.length, s.path)
-		if err != nil {
-			return err
+	return s.gather(v, len(index), per, workers, func(c *cursor, lo, hi int) error {
+		if c.gatherStaged(index[lo:hi], dst[lo*w:hi*w]) {
+			return nil
 		}
-		c.at = i
-		e, err := c.entry(i)
-		if err != nil {
-			return err
-		}
-		if err := c.check(e); err != nil {
-			return err
-		}
-		if int(e.Logic) != w {
-			return c.bad(e, "expected a record of %d bytes, got %d", w, e.Logic)
-		}
-		return c.read(e, dst[k*w:(k+1)*w:(k+1)*w])
+		return c.each(lo, hi, func(k int) error { return c.dense(index, k, dst) })
 	})
+}
+
+// dense reads record index[k].
+func (c *cursor) dense(index []int64, k int, dst []byte) error {
+	i, err := wrap(index, k, c.v.length, c.s.path)
+	if err != nil {
+		return err
+	}
+	c.at = i
+	e, err := c.entry(i)
+	if err != nil {
+		return err
+	}
+	if err := c.check(e); err != nil {
+		return err
+	}
+	w := int(c.s.typed.Width)
+	if int(e.Logic) != w {
+		return c.bad(e, "expected a record of %d bytes, got %d", w, e.Logic)
+	}
+	return c.read(e, dst[k*w:(k+1)*w:(k+1)*w])
 }

@@ -234,9 +234,14 @@ func oddFile(err error) error {
 	return fileError("opening a file of the store", err)
 }
 
-// readHead reads up to n bytes from the start of a file.
+// readHead reads up to n bytes from the start of a file. Its size bounds what
+// is asked for.
 func readHead(file vfs.File, n int) ([]byte, error) {
-	b := make([]byte, n)
+	size, err := file.Size()
+	if err != nil {
+		return nil, fileError("reading "+file.Path(), err)
+	}
+	b := make([]byte, min(int64(n), size))
 	got, err := file.ReadAt(b, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fileError("reading "+file.Path(), err)

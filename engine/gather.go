@@ -46,18 +46,23 @@ func (s *Store) units(n, size, threads int) (per, workers int) {
 	return per, threads
 }
 
-// gather runs do for records 0 to n-1 of a batch, in units of per.
-func (s *Store) gather(v *view, n, per, workers int, do func(c *cursor, k int) error) error {
+// gather runs do for records lo to hi of a batch of n, in units of per.
+func (s *Store) gather(v *view, n, per, workers int, do func(c *cursor, lo, hi int) error) error {
 	start := func() (*cursor, error) { return s.newCursor(v) }
 	return fan.Run(workers, (n+per-1)/per, start, (*cursor).end, func(c *cursor, unit int) error {
-		return c.guard(func() error {
-			c.doubts = c.doubts[:0]
-			for k := unit * per; k < min((unit+1)*per, n); k++ {
-				if err := do(c, k); err != nil {
-					return err
-				}
+		return do(c, unit*per, min((unit+1)*per, n))
+	})
+}
+
+// each runs do for records lo to hi, on mapped memory.
+func (c *cursor) each(lo, hi int, do func(k int) error) error {
+	return c.guard(func() error {
+		c.doubts = c.doubts[:0]
+		for k := lo; k < hi; k++ {
+			if err := do(k); err != nil {
+				return err
 			}
-			return c.resolve()
-		})
+		}
+		return c.resolve()
 	})
 }

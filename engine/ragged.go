@@ -42,14 +42,18 @@ func (s *Store) GatherRagged(index []int64, itemBytes int64, dst RaggedDst, thre
 		return nil
 	}
 	per, workers := s.units(n, int(total)/n, threads)
-	return s.gather(v, n, per, workers, func(c *cursor, k int) error {
-		return c.pair(index, k, itemBytes, dst)
+	return s.gather(v, n, per, workers, func(c *cursor, lo, hi int) error {
+		return c.each(lo, hi, func(k int) error { return c.pair(index, k, itemBytes, dst) })
 	})
 }
 
 // measure fills the offsets from the table, without reading a payload.
 func (s *Store) measure(v *view, index []int64, dst RaggedDst) error {
-	c := &cursor{s: s, v: v, segment: -1, chunk: -1}
+	c, err := s.newCursor(v)
+	if err != nil {
+		return err
+	}
+	defer c.end()
 	return c.guard(func() error {
 		dst.Offsets[0], dst.DimOffsets[0] = 0, 0
 		for k := range index {

@@ -67,7 +67,7 @@ func (w *writer) recover() error {
 	if _, err := w.trimTables(names); err != nil { // 5
 		return err
 	}
-	if err := w.touchTail(over); err != nil { // 6
+	if err := w.touchTail(over, names); err != nil { // 6
 		return err
 	}
 	w.names = true
@@ -113,20 +113,32 @@ func (w *writer) dropCaches(from uint32) error {
 	return nil
 }
 
-// touchTail marks every chunk from the checkpoint's tail on, and those that a
-// record without images counts on, as to be synced.
-func (w *writer) touchTail(over *overlay) error {
-	ids := map[uint32]bool{}
+// touchTail marks as to be synced what the dead writer may have left in the
+// page cache: every chunk from the checkpoint's tail on, those that a record
+// without images counts on, and the tables and sums from the segment on in
+// which the checkpoint ends.
+func (w *writer) touchTail(over *overlay, names []string) error {
+	ids := map[int64]bool{}
 	for id := int64(w.slot.Meta.TailChunk); id <= int64(w.s.st.tailChunk); id++ {
-		ids[uint32(id)] = true
+		ids[id] = true
 	}
 	if over != nil {
 		for _, e := range over.entries {
-			ids[e.entry.Chunk] = true
+			ids[int64(e.entry.Chunk)] = true
 		}
 	}
-	for id := range ids {
-		f, err := w.open(numbered(int(id), chunkExt))
+	last, _ := w.s.limits.segmentOf(int64(w.slot.Meta.Length))
+	var touch []string
+	for _, name := range names {
+		chunk, isChunk := numberOf(name, chunkExt)
+		table, isTable := numberOf(name, tableExt)
+		sum, isSum := numberOf(name, sumExt)
+		if isChunk && ids[chunk] || isTable && table >= int64(last) || isSum && sum >= int64(last) {
+			touch = append(touch, name)
+		}
+	}
+	for _, name := range touch {
+		f, err := w.open(name)
 		if err != nil {
 			return err
 		}

@@ -54,7 +54,7 @@ type rows struct {
 // rows reads the table of a view. It takes 24 bytes a physical record.
 func (s *Store) rows(v *view) (rows, error) {
 	r := rows{entries: make([]disk.Entry, v.length), order: make([]int64, v.length)}
-	c := &cursor{s: s, v: v, segment: -1, chunk: -1}
+	c := s.reader(v)
 	err := c.guard(func() error {
 		for i := range r.entries {
 			c.at = int64(i) / s.perRecord()

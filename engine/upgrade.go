@@ -95,7 +95,7 @@ func (s *Store) beginUpgrade() (*upgrade, error) {
 func (w *writer) newUpgrade(st state) (*upgrade, error) {
 	s := w.s
 	s.adopt(st)
-	u := &upgrade{w: w, st: st, cur: &cursor{s: s, v: s.view.Load(), segment: -1, chunk: -1}, perChunk: 1}
+	u := &upgrade{w: w, st: st, cur: s.reader(s.view.Load()), perChunk: 1}
 	if u.arithmetic = s.codec == Raw && s.typed.Kind == Dense; u.arithmetic {
 		u.perChunk = uint32(s.limits.Chunk / int64(s.typed.Width))
 	}

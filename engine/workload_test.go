@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -260,7 +262,7 @@ type rig struct {
 	lose int  // syncs until one fails; -1: never
 	drop bool // that sync loses the cached pages too
 	hit  bool // a fault has happened
-	name string
+	lost bool // it was a failed sync
 }
 
 func newRig(mem *memfs.FS, bug func(vfs.FS) vfs.FS) *rig {
@@ -278,7 +280,7 @@ func buggy(fs vfs.FS, bug func(vfs.FS) vfs.FS) vfs.FS {
 }
 
 // calm ends all faults.
-func (r *rig) calm() { r.kill, r.full, r.lose, r.hit = -1, -1, -1, false }
+func (r *rig) calm() { r.kill, r.full, r.lose, r.hit, r.lost = -1, -1, -1, false, false }
 
 func (r *rig) decide(op *faultfs.Op, do func() error) error {
 	changes := false
@@ -303,7 +305,7 @@ func (r *rig) decide(op *faultfs.Op, do func() error) error {
 		}
 	case op.Kind == faultfs.Sync && r.lose >= 0:
 		if r.lose--; r.lose < 0 {
-			r.hit = true
+			r.hit, r.lost = true, true
 			if f, ok := op.File.(interface{ Lose(bool) }); ok {
 				f.Lose(r.drop)
 			}
@@ -335,9 +337,21 @@ func image4(mem *memfs.FS, c setting, rng *rand.Rand, items []item) contents {
 	if c.o.Dict != nil {
 		m.files[dictName] = c.o.Dict
 	}
-	for name, b := range m.files {
-		mem.WriteFile(storePath+"/"+name, b)
+	dir, err := mem.OpenDir(storePath)
+	if err != nil {
+		panic(err)
 	}
+	for _, name := range slices.Sorted(maps.Keys(m.files)) {
+		f, err := dir.Open(name, vfs.Create)
+		if err == nil {
+			_, err = f.WriteAt(m.files[name], 0)
+		}
+		if err != nil {
+			panic(err)
+		}
+		_ = f.Close()
+	}
+	_ = dir.Close()
 	return live
 }
 

@@ -94,3 +94,26 @@ func TestGuardRestores(t *testing.T) {
 	}
 	_ = sink
 }
+
+// Each routine is recovered from, wherever in it the fault is.
+func TestGuardFaultInEachRoutine(t *testing.T) {
+	b, half := shrunk(t)
+	lost := Address(b) + uintptr(half)
+	big := make([]byte, 3*repFrom)
+	for name, do := range map[string]func(){
+		"Copy, small":       func() { Copy(big[:100], lost-50) },
+		"Copy, large":       func() { Copy(big, lost-uintptr(repFrom)) },
+		"repMovs":           func() { repMovs(&big[0], lost-50, 100) },
+		"copyTwin":          func() { copyTwin(&big[0], lost-50, 100) },
+		"CopyEach, fixed":   func() { CopyEach(big[:16], []uintptr{lost - 8, lost}, 8) },
+		"CopyEach, general": func() { CopyEach(big[:200], []uintptr{lost - 100, lost - 50}, 100) },
+	} {
+		for range 100 {
+			err := Guard(func() error { do(); return nil })
+			var fault *Fault
+			if !errors.As(err, &fault) || fault.Addr < lost {
+				t.Fatalf("%s: expected a *Fault in the lost half, got %v", name, err)
+			}
+		}
+	}
+}

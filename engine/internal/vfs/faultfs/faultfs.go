@@ -211,3 +211,10 @@ func (f *file) Current() (current bool, err error) {
 	})
 	return current, err
 }
+
+// Lose reaches through to a file system that can lose writes.
+func (f *file) Lose(drop bool) {
+	if under, ok := f.File.(interface{ Lose(bool) }); ok {
+		under.Lose(drop)
+	}
+}

@@ -1,0 +1,78 @@
+package move
+
+import "unsafe"
+
+// The routines below take addresses in mappings, which the garbage collector
+// does not know, as numbers. Go has no words for a prefetch, nor for the one
+// instruction that copies large blocks fastest; each has a twin in Go that
+// does the same, for other processors and for the tests.
+
+const lineBytes = 64
+
+// Prefetch asks for n bytes from p on. It never faults.
+func Prefetch(p uintptr, n int) {
+	prefetchLines(p, (n+lineBytes-1)/lineBytes+1)
+}
+
+// PrefetchEach asks for the first line at each address. It never faults.
+func PrefetchEach(addrs []uintptr) {
+	if len(addrs) > 0 {
+		prefetchEach(&addrs[0], len(addrs))
+	}
+}
+
+// Copy fills dst from the mapping at src. It may fault.
+//
+// Not inlined: with a constant length the compiler (Go 1.26) takes the address
+// apart and fails with "one of arguments is not a pointer".
+//
+//go:noinline
+func Copy(dst []byte, src uintptr) {
+	if len(dst) >= repFrom && hasRepMovs {
+		repMovs(&dst[0], src, len(dst))
+		return
+	}
+	copy(dst, bytesAt(src, len(dst)))
+}
+
+// CopyEach fills dst with one record of width bytes from each address. It may
+// fault. Widths that are common for labels and small vectors are one load and
+// one store each.
+func CopyEach(dst []byte, addrs []uintptr, width int) {
+	switch width {
+	case 4:
+		each[[4]byte](dst, addrs)
+	case 8:
+		each[[8]byte](dst, addrs)
+	case 16:
+		each[[16]byte](dst, addrs)
+	case 32:
+		each[[32]byte](dst, addrs)
+	case 64:
+		each[[64]byte](dst, addrs)
+	default:
+		for j, a := range addrs {
+			copy(dst[j*width:(j+1)*width], bytesAt(a, width))
+		}
+	}
+}
+
+func each[T any](dst []byte, addrs []uintptr) {
+	if len(addrs) == 0 {
+		return
+	}
+	var width = int(unsafe.Sizeof(*new(T)))
+	out := unsafe.Slice((*T)(unsafe.Pointer(&dst[0])), len(dst)/width)[:len(addrs)]
+	for j := range out {
+		out[j] = *(*T)(pointer(addrs[j]))
+	}
+}
+
+// Address is where the bytes of a mapping begin.
+func Address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+
+// pointer goes through memory, so that neither vet nor checkptr takes an
+// address in a mapping for one of Go's own.
+func pointer(a uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
+
+func bytesAt(a uintptr, n int) []byte { return unsafe.Slice((*byte)(pointer(a)), n) }
