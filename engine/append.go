@@ -13,6 +13,7 @@ type Batch struct {
 	s      *Store
 	start  int64 // physical length before
 	n      int64 // physical records added
+	bytes  int64 // that they take
 	at     frontier
 	wrote  bool // payload may have been written
 	tabled bool // table or sum entries may have been written
@@ -161,6 +162,9 @@ func (b *Batch) addSlice(p part) error {
 		return err
 	}
 	b.n += int64(p.n)
+	for _, e := range entries {
+		b.bytes += int64(e.Phys)
+	}
 	return b.s.w.rest()
 }
 
@@ -218,7 +222,11 @@ func (b *Batch) publish() error {
 		return s.w.poison(fileError("committing an append", err))
 	}
 	s.w.pending = true
+	s.w.since += b.bytes
 	s.publish()
+	if s.w.since >= s.limits.Checkpoint {
+		s.w.checkpointBehind()
+	}
 	return nil
 }
 

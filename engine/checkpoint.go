@@ -26,6 +26,7 @@ func (s *Store) syncWriter() (dirty bool, err error) {
 		return false, err
 	}
 	defer s.leave()
+	s.settled()
 	s.mut.Lock()
 	defer s.mut.Unlock()
 	if s.w == nil {
@@ -44,9 +45,19 @@ func (w *writer) checkpoint() error {
 	if err := w.flush(); err != nil {
 		return w.poison(fileError("making the store durable", err))
 	}
+	if err := w.publishSlot(w.header()); err != nil {
+		return err
+	}
+	w.pending, w.since, w.redo, w.seq = false, 0, 0, 0
+	return w.cutJournal()
+}
+
+// publishSlot makes a state that is on stable storage the newest checkpoint,
+// and meta.zr one of its epoch, with what is committed by now.
+func (w *writer) publishSlot(at disk.Meta) error {
 	next := w.slot
-	next.Meta = w.header()
-	next.Meta.Epoch++
+	next.Meta = at
+	next.Meta.Epoch = w.slot.Meta.Epoch + 1
 	if err := writeSlot(w.journal, next); err != nil {
 		return w.poison(fileError("writing a checkpoint", err))
 	}
@@ -54,8 +65,7 @@ func (w *writer) checkpoint() error {
 	if err := w.writeHeader(true); err != nil {
 		return w.poison(fileError("writing a checkpoint", err))
 	}
-	w.pending, w.redo, w.seq = false, 0, 0
-	return w.cutJournal()
+	return nil
 }
 
 // cutJournal gives back the room of a redo record that was larger than the

@@ -56,6 +56,7 @@ func (s *Store) Compact() (*Task, error) {
 // begin takes the exclusive lock and plans.
 func (c *compaction) begin() error {
 	s := c.s
+	s.settled()
 	if err := s.w.usable(); err != nil {
 		return err
 	}

@@ -14,6 +14,9 @@ import (
 // indices count from the end. It needs to be the only handle that has the
 // store open, and is durable when it returns.
 func (s *Store) Delete(index []int64) error {
+	if len(index) == 0 {
+		return s.usable()
+	}
 	if err := s.takeTurn(); err != nil {
 		return err
 	}
@@ -22,6 +25,7 @@ func (s *Store) Delete(index []int64) error {
 		return err
 	}
 	return s.alone(func() error {
+		s.settled()
 		if err := s.w.usable(); err != nil {
 			return err
 		}
@@ -29,11 +33,20 @@ func (s *Store) Delete(index []int64) error {
 			return s.pinned("delete")
 		}
 		gone, err := s.descending(index)
-		if err != nil || len(gone) == 0 {
+		if err != nil {
 			return err
 		}
 		return s.exclusively(func() error { return s.w.delete(gone) })
 	})
+}
+
+// usable says why the handle cannot be used, or nil.
+func (s *Store) usable() error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	s.leave()
+	return nil
 }
 
 // descending is the wrapped indices, each once, the largest first.

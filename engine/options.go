@@ -62,6 +62,9 @@ type Limits struct {
 	Chunk   int64 // bytes in a chunk file
 	Segment int64 // entries in a table segment, a power of two
 	Record  int64 // bytes in a record
+	// Checkpoint is how many bytes are appended before a checkpoint runs
+	// behind.
+	Checkpoint int64
 }
 
 const (
@@ -71,6 +74,8 @@ const (
 	MaxRecord = 1 << 31
 	// maxDims is NumPy's limit on dimensions.
 	maxDims = 64
+	// checkpointBytes is what recovery has to read at most, about.
+	checkpointBytes = 4 << 30
 )
 
 // full replaces zeros by the format's limits and refuses what is above them.
@@ -86,6 +91,9 @@ func (l Limits) full() (Limits, error) {
 		if *f.value < 1 || *f.value > f.most {
 			return l, errorf(StatusArgument, "", "%s limit: expected 1 to %d, got %d", f.name, f.most, *f.value)
 		}
+	}
+	if l.Checkpoint == 0 {
+		l.Checkpoint = checkpointBytes
 	}
 	if l.Segment&(l.Segment-1) != 0 {
 		return l, errorf(StatusArgument, "", "segment limit: expected a power of two, got %d", l.Segment)

@@ -324,6 +324,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.closed = true
+	s.settled()
 	var err error
 	if s.batch != nil {
 		err = s.batch.rollBack()

@@ -19,6 +19,8 @@ type writer struct {
 	meta    vfs.File
 	slot    disk.Slot // the newest checkpoint
 	pending bool      // committed changes that it does not cover
+	since   int64     // bytes appended since the newest checkpoint was begun
+	behind  *behind   // a checkpoint that runs beside appends, or nil
 	redo    int64     // bytes of the redo area in use
 	seq     uint32    // of the next redo record
 	names   bool      // names were added or removed: the folder is to be synced
@@ -33,6 +35,7 @@ type writer struct {
 type outFile struct {
 	vfs.File
 	touched bool // written since it was synced
+	pinned  bool // being synced by a checkpoint behind
 }
 
 // becomeWriter takes the writer's role, at the first mutation (FORMAT 6.2). No
@@ -309,6 +312,9 @@ func (w *writer) rest() error {
 	}
 	for _, name := range w.sorted() {
 		f := w.files[name]
+		if f.pinned {
+			continue
+		}
 		if f.touched {
 			if err := f.Sync(); err != nil {
 				return w.poison(fileError("syncing "+name, err))
