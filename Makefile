@@ -21,7 +21,7 @@ export TEST_TELEMETRY_DIR := $(HERE)/.cache/go-telemetry
 # sources of zstd are compiled once for the library and for the tests.
 USER_GOFLAGS := $(shell TEST_TELEMETRY_DIR="$(TEST_TELEMETRY_DIR)" go env GOFLAGS 2>/dev/null)
 export GOFLAGS := $(USER_GOFLAGS) -modcacherw -trimpath -buildvcs=false
-export CGO_CFLAGS ?= -O2 -g0
+export CGO_CFLAGS ?= -O2 -g0 -ffunction-sections -fdata-sections
 export STATICCHECK_CACHE := $(HERE)/.cache/staticcheck
 export PIP_CACHE_DIR := $(HERE)/.cache/pip
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -34,6 +34,8 @@ unexport PYTHONPATH PYTHONHOME
 
 PIP_INSTALL := $(PY) -m pip install --quiet --only-binary :all:
 
+# Several installations into one environment would meet under make -j.
+.NOTPARALLEL:
 .PHONY: help build test test-go test-python lint lint-go lint-python quickstart wheel install clean
 
 help:
@@ -69,7 +71,7 @@ test-python: .venv/test install
 	mkdir -p $(RUN) .cache/pytest
 	cd $(RUN) && $(PY) -m pytest -c "$(HERE)/python/pyproject.toml" \
 		--basetemp="$(HERE)/.cache/pytest/tmp" -o cache_dir="$(HERE)/.cache/pytest/cache" \
-		"$(HERE)/python/tests"
+		"$(HERE)/python/tests" "$(HERE)/scripts/tests"
 
 lint: lint-go lint-python
 
@@ -101,6 +103,7 @@ clean:
 .venv/created:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 9) or sys.exit( \
 		"loaderx needs Python 3.9 or newer, and $(PYTHON) is %d.%d: make PYTHON=python3.12" % v[:2])'
+	@$(PYTHON) scripts/build_native.py --check
 	$(PYTHON) -m venv .venv
 	@touch $@
 

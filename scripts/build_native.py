@@ -37,6 +37,10 @@ PACKAGE = ROOT / "python" / "loaderx"
 
 LIBRARY_NAMES = {"darwin": "libloaderx.dylib", "windows": "loaderx.dll"}
 
+# The library is stripped, and what nothing calls is left out: of the zstd inside
+# that is a good part.
+CGO_CFLAGS = "-O2 -g0 -ffunction-sections -fdata-sections"
+
 CDEF = re.compile(r"/\* cdef begins \*/\n(.*)/\* cdef ends \*/", re.DOTALL)
 
 
@@ -53,14 +57,10 @@ def build(out: Path, *, cc: str | None = None, env: Mapping[str, str] | None = N
     """
     environment = dict(os.environ if env is None else env)
     environment["CGO_ENABLED"] = "1"
-    # Without debug information zig's output is a third the size.
-    environment.setdefault("CGO_CFLAGS", "-O2 -g0")
+    environment.setdefault("CGO_CFLAGS", CGO_CFLAGS)
     if cc:
         environment["CC"] = cc
-    check_sources()
-    check_go(environment)
-    check_c_compiler(environment)
-
+    check(environment)
     out.mkdir(parents=True, exist_ok=True)
     write_cdef(out / "_cdef.py")
     goos = go_env("GOOS", environment)
@@ -95,7 +95,7 @@ def link(library: Path, goos: str, env: Mapping[str, str]) -> None:
 
 
 def linker_flags(goos: str) -> str:
-    """Return the value of -ldflags: stripped, and exporting only lx_* names."""
+    """Return the value of -ldflags: stripped, and with only lx_* names exported."""
     if goos != "linux":
         return "-s -w"
     if "'" in str(EXPORTS) or '"' in str(EXPORTS):
@@ -103,7 +103,8 @@ def linker_flags(goos: str) -> str:
             f"the checkout's path has a quote in it, which Go's linker flags cannot carry: {ROOT}"
         )
     # -Xlinker rather than -Wl: the path may have commas in it.
-    return f"-s -w \"-extldflags=-Xlinker '--version-script={EXPORTS}'\""
+    external = f"-Wl,--gc-sections -Xlinker '--version-script={EXPORTS}'"
+    return f'-s -w "-extldflags={external}"'
 
 
 def write_cdef(target: Path) -> None:
@@ -141,6 +142,13 @@ def replace_file(source: Path, target: Path) -> None:
         os.replace(staged, target)
     finally:
         staged.unlink(missing_ok=True)
+
+
+def check(env: Mapping[str, str]) -> None:
+    """Raise BuildError unless the sources, Go and a C compiler are here."""
+    check_sources()
+    check_go(env)
+    check_c_compiler(env)
 
 
 def check_sources() -> None:
@@ -219,8 +227,14 @@ def main() -> int:
         "--out", type=Path, default=PACKAGE, help="folder for both files (default: the package)"
     )
     parser.add_argument("--cc", help="C compiler, with its options (default: as go env CC)")
+    parser.add_argument(
+        "--check", action="store_true", help="only look whether Go and a C compiler are here"
+    )
     arguments = parser.parse_args()
     try:
+        if arguments.check:
+            check({**os.environ, **({"CC": arguments.cc} if arguments.cc else {})})
+            return 0
         library = build(arguments.out.resolve(), cc=arguments.cc)
     except BuildError as error:
         print(f"loaderx: {error}", file=sys.stderr)
