@@ -248,6 +248,82 @@ int32_t lx_sampler_fill(lx_handle sampler, int64_t step, int64_t steps, void *in
 
 int32_t lx_sampler_free(lx_handle sampler, lx_error *error);
 
+/* ---- orders over parts of stores ---- */
+
+enum { LX_ALL = 0, LX_LIST = 1, LX_RANGE = 2 };
+
+/* The records of a store that an order is over. Zero the struct, then set what
+   you need. */
+typedef struct lx_source {
+    int64_t struct_bytes;   /* sizeof(lx_source) */
+    int64_t length;         /* records of the store */
+    int32_t mode;           /* LX_SEQUENTIAL, LX_IID or LX_CYCLIC */
+    int32_t subset;         /* LX_ALL, LX_LIST or LX_RANGE */
+    void *index;            /* LX_LIST: int64 values of 0 to length - 1 */
+    int64_t count;          /* how many */
+    int64_t start;          /* LX_RANGE: as Python's range(start, stop, stride) */
+    int64_t stop;
+    int64_t stride;
+    double weight;          /* in a mix: the share is this over the sum of all */
+} lx_source;
+
+/* As lx_sampler_new, over a source; its weight has no meaning here. The list of
+   indices is copied. */
+int32_t lx_sampler_new_of(lx_source *source, int64_t batch_size, uint64_t seed,
+                          int32_t rank, int32_t world_size, lx_handle *sampler, lx_error *error);
+
+/* Cuts records 0 to length - 1 at random into as many parts as there are
+   fractions (doubles that add up to 1), which have no record in common and leave
+   none out. sizes has room for an int64 value of each part; index for length of
+   them: the parts one after another, each in ascending order. With a count of 0
+   index may be NULL, and only the sizes are written. */
+int32_t lx_split(int64_t length, void *fractions, int64_t parts, uint64_t seed,
+                 void *sizes, void *index, int64_t count, lx_error *error);
+
+/* ---- mixes: several sources in exact proportions ---- */
+
+/* After any number of draws each source has had its share of them, but for a
+   few. Each goes through its records in an order of its own. batch_size is over
+   all sources and ranks. */
+int32_t lx_mix_new(lx_source *sources, int64_t count, int64_t batch_size, uint64_t seed,
+                   int32_t rank, int32_t world_size, lx_handle *mix, lx_error *error);
+
+/* As lx_sampler_fill: source is count int32 values, which source each place of
+   the batches is drawn from, and index count int64 values, which of its records. */
+int32_t lx_mix_fill(lx_handle mix, int64_t step, int64_t steps, void *source, void *index,
+                    int64_t count, lx_error *error);
+
+/* How many draws from each of count sources come before step, over all ranks:
+   int64 values. */
+int32_t lx_mix_drawn(lx_handle mix, int64_t step, void *drawn, int64_t count, lx_error *error);
+
+int32_t lx_mix_free(lx_handle mix, lx_error *error);
+
+/* ---- budgets: batches of varying counts, of records of like lengths ---- */
+
+/* Every record comes once in a cycle. The count of a global batch, times its
+   longest length, is at most budget; with max_records not 0, the count is at
+   most that; and it is a multiple of multiple, which world_size divides: what is
+   over is left out, other records in each cycle. lengths are count values of
+   length_bytes, 4 (unsigned) or 8, and are not kept. */
+int32_t lx_budget_new(void *lengths, int64_t count, int32_t length_bytes, int64_t budget,
+                      int64_t max_records, int64_t multiple, uint64_t seed,
+                      int32_t rank, int32_t world_size, lx_handle *plan, lx_error *error);
+
+/* How many batches each cycle has. Step s is batch s % batches of cycle
+   s / batches. */
+int32_t lx_budget_batches(lx_handle plan, int64_t *batches, lx_error *error);
+
+/* How many indices rank has in each of steps step .. step + steps - 1: steps
+   int64 values. */
+int32_t lx_budget_counts(lx_handle plan, int64_t step, int64_t steps, void *counts, lx_error *error);
+
+/* As lx_sampler_fill; count must be the sum of those counts. */
+int32_t lx_budget_fill(lx_handle plan, int64_t step, int64_t steps, void *index, int64_t count,
+                       lx_error *error);
+
+int32_t lx_budget_free(lx_handle plan, lx_error *error);
+
 /* cdef ends */
 
 #endif

@@ -12,7 +12,7 @@ import (
 )
 
 // A package main in tests cannot import "C", so a client in C does the testing:
-// testdata/smoke.c against the library as users get it.
+// all files of testdata as one program, against the library as users get it.
 
 // compiler is the C compiler's command line: $CC, or the first one there is.
 // The cgo of this package needs one too, so only an odd host has none.
@@ -60,10 +60,21 @@ func TestLibrary(t *testing.T) {
 
 func testClient(t *testing.T, cc []string, folder string) {
 	program := filepath.Join(t.TempDir(), "smoke")
-	arguments := append(cc[1:], "-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-pthread", "-I.",
-		"-o", program, "testdata/smoke.c", "-L"+folder, "-lloaderx", "-Wl,-rpath,"+folder)
+	arguments := append(slices.Clone(cc[1:]), "-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-pthread", "-I.",
+		"-o", program)
+	arguments = append(arguments, clientFiles(t)...)
+	arguments = append(arguments, "-L"+folder, "-lloaderx", "-Wl,-rpath,"+folder)
 	run(t, cc[0], arguments...)
 	t.Log("\n" + run(t, program, t.TempDir()))
+}
+
+func clientFiles(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*.c")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("expected the client's sources in testdata, got %q, %v", files, err)
+	}
+	return files
 }
 
 // None of the names of the zstd inside may be seen: another zstd in the process
@@ -83,7 +94,7 @@ func testExports(t *testing.T, library string) {
 		}
 	}
 	slices.Sort(exported)
-	if header := functions(t, "loaderx.h", declared); !slices.Equal(exported, header) {
+	if header := functions(t, declared, "loaderx.h"); !slices.Equal(exported, header) {
 		t.Errorf("the library exports\n%q, expected what loaderx.h declares,\n%q", exported, header)
 	}
 }
@@ -94,16 +105,18 @@ var (
 	comment  = regexp.MustCompile(`(?s)/\*.*?\*/`)
 )
 
-// functions are the names that a pattern finds in a C file, sorted.
-func functions(t *testing.T, path string, pattern *regexp.Regexp) []string {
+// functions are the names that a pattern finds in C files, sorted.
+func functions(t *testing.T, pattern *regexp.Regexp, paths ...string) []string {
 	t.Helper()
-	source, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var names []string
-	for _, match := range pattern.FindAllSubmatch(comment.ReplaceAll(source, nil), -1) {
-		names = append(names, string(match[1]))
+	for _, path := range paths {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range pattern.FindAllSubmatch(comment.ReplaceAll(source, nil), -1) {
+			names = append(names, string(match[1]))
+		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
@@ -111,12 +124,12 @@ func functions(t *testing.T, path string, pattern *regexp.Regexp) []string {
 
 // Every function of the header is called by the client, and the header is all
 // that it calls.
-func TestSmokeCallsEveryFunction(t *testing.T) {
-	header := functions(t, "loaderx.h", declared)
+func TestClientCallsEveryFunction(t *testing.T) {
+	header := functions(t, declared, "loaderx.h")
 	if len(header) < 10 || !slices.Contains(header, "lx_store_open") {
 		t.Fatalf("the functions of the header were not recognized: got %q", header)
 	}
-	if smoke := functions(t, "testdata/smoke.c", called); !slices.Equal(smoke, header) {
-		t.Errorf("testdata/smoke.c calls\n%q, expected what loaderx.h declares,\n%q", smoke, header)
+	if client := functions(t, called, clientFiles(t)...); !slices.Equal(client, header) {
+		t.Errorf("testdata/*.c call\n%q, expected what loaderx.h declares,\n%q", client, header)
 	}
 }

@@ -88,7 +88,7 @@ func TestOrdersDiffer(t *testing.T) {
 // However many goroutines ask, a permutation is made once; a sampler holds the
 // last ones used, and no more.
 func TestKeptShuffles(t *testing.T) {
-	var kept keptShuffles
+	kept := newKeptShuffles(keptCycles)
 	get := func(cycle uint64) *uint32 { return &kept.get(cycle, 1000, cycle)[0] }
 	for cycle := range uint64(20) {
 		got := make([]*uint32, 8)

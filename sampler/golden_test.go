@@ -13,13 +13,29 @@ import (
 
 var update = flag.Bool("update", false, "write the golden orders anew: only ever right for a new major version")
 
-const goldenPath = "testdata/golden.txt"
+// golden is a file of orders that never change, one a line: of what, a colon,
+// the indices.
+type golden struct {
+	path, head string
+	cases      func() []string
+	order      func(t *testing.T, of string) []int64
+}
 
-const goldenHead = `# Orders that never change within a major version: see doc.go.
-# mode length batch_size seed rank world_size step steps: the indices, and of
+const goldenHead = "# Orders that never change within a major version: see doc.go.\n"
+
+const goldenTail = `, and of
 # more than 32 only the first four, how many, and the SHA-256 of all as
 # little-endian int64.
 `
+
+func goldens() []golden {
+	return []golden{
+		{"testdata/golden.txt", "# mode length batch_size seed rank world_size step steps: the indices", goldenCases, goldenOrder},
+		{"testdata/split.txt", "# length seed fractions: the sizes, then the parts", splitCases, splitOrder},
+		{"testdata/mix.txt", "# modes lengths weights batch_size seed rank world_size step steps:\n# the sources, then the records", mixCases, mixOrder},
+		{"testdata/budget.txt", "# records (as long as lengthsOf says) budget max_records multiple seed rank\n# world_size step steps: the counts, then the records", budgetCases, budgetOrder},
+	}
+}
 
 // goldenCases are every mode at lengths on both sides of what an algorithm
 // changes at, with seeds, ranks and steps that people use, and the extremes.
@@ -45,15 +61,21 @@ func goldenCases() []string {
 	return cases
 }
 
-func goldenLine(t *testing.T, of string) string {
-	t.Helper()
+func goldenOrder(t *testing.T, of string) []int64 {
 	var c Config
 	var step, steps int64
-	_, err := fmt.Sscan(of, &c.Mode, &c.Length, &c.BatchSize, &c.Seed, &c.Rank, &c.WorldSize, &step, &steps)
-	if err != nil {
+	scan(t, of, &c.Mode, &c.Length, &c.BatchSize, &c.Seed, &c.Rank, &c.WorldSize, &step, &steps)
+	return mustFill(t, c, step, steps)
+}
+
+func scan(t *testing.T, of string, values ...any) {
+	t.Helper()
+	if _, err := fmt.Sscan(of, values...); err != nil {
 		t.Fatalf("golden case %q: %v", of, err)
 	}
-	all := mustFill(t, c, step, steps)
+}
+
+func goldenLine(of string, all []int64) string {
 	if len(all) <= 32 {
 		return of + ":" + numbers(all)
 	}
@@ -72,20 +94,26 @@ func numbers(all []int64) string {
 	return text.String()
 }
 
+func TestGoldenOrders(t *testing.T) {
+	for _, g := range goldens() {
+		t.Run(g.path, g.test)
+	}
+}
+
 // The orders are those of the file, each line of which says what it is of. No
 // line may go missing either.
-func TestGoldenOrders(t *testing.T) {
+func (g golden) test(t *testing.T) {
 	if *update {
 		var text strings.Builder
-		text.WriteString(goldenHead)
-		for _, of := range goldenCases() {
-			text.WriteString(goldenLine(t, of) + "\n")
+		text.WriteString(goldenHead + g.head + goldenTail)
+		for _, of := range g.cases() {
+			text.WriteString(goldenLine(of, g.order(t, of)) + "\n")
 		}
-		if err := os.WriteFile(goldenPath, []byte(text.String()), 0o644); err != nil {
+		if err := os.WriteFile(g.path, []byte(text.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	file, err := os.Open(goldenPath)
+	file, err := os.Open(g.path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +125,7 @@ func TestGoldenOrders(t *testing.T) {
 		if strings.HasPrefix(of, "#") {
 			continue
 		}
-		if got := goldenLine(t, of); !found || got != lines.Text() {
+		if got := goldenLine(of, g.order(t, of)); !found || got != lines.Text() {
 			t.Errorf("order changed:\n got %s\nwant %s", got, lines.Text())
 		}
 		held[of] = true
@@ -105,9 +133,9 @@ func TestGoldenOrders(t *testing.T) {
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)
 	}
-	for _, of := range goldenCases() {
+	for _, of := range g.cases() {
 		if !held[of] {
-			t.Errorf("%s has no line for %s", goldenPath, of)
+			t.Errorf("%s has no line for %s", g.path, of)
 		}
 	}
 }

@@ -50,14 +50,14 @@ func ordersOfFive(all []int64) (orders int, z float64) {
 type permuter func(out []int64, cycle uint64)
 
 func shuffled(out []int64, cycle uint64) {
-	c := newCyclic(uint64(len(out)), 1, streamKey(3, streamCyclic))
-	c.permute(out, cycle, 0)
+	p := newPermutations(uint64(len(out)), streamKey(3, streamCyclic), keptCycles)
+	p.fill(out, cycle, 0)
 }
 
 // network permutes by the Feistel network, whatever the length.
 func network(out []int64, cycle uint64) {
-	c := cyclic{length: uint64(len(out)), batch: 1, steps: uint64(len(out)), key: streamKey(3, streamCyclic)}
-	c.permute(out, cycle, 0)
+	p := permutations{n: uint64(len(out)), key: streamKey(3, streamCyclic)}
+	p.fill(out, cycle, 0)
 }
 
 // weakNetwork permutes by a network of other rounds.

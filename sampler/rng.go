@@ -26,8 +26,14 @@ func mix(z uint64) uint64 {
 // What a stream is used for. The numbers are part of the orders: a new use
 // takes a new number.
 const (
-	streamIID    = 1
-	streamCyclic = 2
+	streamIID           = 1
+	streamCyclic        = 2
+	streamSplit         = 3
+	streamMix           = 4 // which source comes when
+	streamMixSource     = 5 // the seeds of the sources' own orders
+	streamBudgetRecords = 6
+	streamBudgetBatches = 7
+	streamBudgetDropped = 8
 )
 
 // streamKey gives each use of a seed a key of its own. Two levels, because

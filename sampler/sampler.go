@@ -3,7 +3,6 @@ package sampler
 import (
 	"fmt"
 	"math"
-	"math/bits"
 )
 
 // Mode says how a sampler goes through the records. The numbers are those of
@@ -32,8 +31,9 @@ func (m Mode) String() string {
 // Config is all that an order depends on.
 type Config struct {
 	Mode      Mode
-	Length    int64 // records to draw from
-	BatchSize int64 // of the global batch, over all ranks
+	Length    int64   // records there are
+	Subset    *Subset // those of them to draw from; nil: all
+	BatchSize int64   // of the global batch, over all ranks
 	Seed      uint64
 	Rank      int32 // in [0, WorldSize)
 	WorldSize int32 // divides BatchSize
@@ -42,8 +42,9 @@ type Config struct {
 // Sampler computes the indices of any step. It may be used by many goroutines
 // at the same time.
 type Sampler struct {
-	order order
-	shard shard
+	order  order
+	shard  shard
+	subset *Subset
 }
 
 // An order gives the indices at consecutive places of the global batches.
@@ -59,8 +60,8 @@ func New(c Config) (*Sampler, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	length, batch := uint64(c.Length), uint64(c.BatchSize)
-	s := &Sampler{shard: newShard(batch, uint64(c.Rank), uint64(c.WorldSize))}
+	length, batch := uint64(c.drawn()), uint64(c.BatchSize)
+	s := &Sampler{shard: newShard(batch, uint64(c.Rank), uint64(c.WorldSize)), subset: c.Subset}
 	switch c.Mode {
 	case Sequential:
 		s.order = &sequential{length: length, batch: batch}
@@ -72,6 +73,14 @@ func New(c Config) (*Sampler, error) {
 	return s, nil
 }
 
+// drawn is how many records the order is over.
+func (c Config) drawn() int64 {
+	if c.Subset != nil {
+		return c.Subset.Len()
+	}
+	return c.Length
+}
+
 func (c Config) check() error {
 	switch {
 	case c.Mode != Sequential && c.Mode != IID && c.Mode != Cyclic:
@@ -80,14 +89,17 @@ func (c Config) check() error {
 		return badArgument("length", "expected at least 1, got %d", c.Length)
 	case c.BatchSize < 1:
 		return badArgument("batch_size", "expected at least 1, got %d", c.BatchSize)
-	case c.WorldSize < 1:
-		return badArgument("world_size", "expected at least 1, got %d", c.WorldSize)
-	case c.Rank < 0 || c.Rank >= c.WorldSize:
-		return badArgument("rank", "expected at least 0 and less than world_size %d, got %d", c.WorldSize, c.Rank)
-	case c.BatchSize%int64(c.WorldSize) != 0:
-		return badArgument("batch_size", "expected a multiple of world_size %d, got %d", c.WorldSize, c.BatchSize)
-	case c.Mode == Cyclic && c.BatchSize > c.Length:
-		return badArgument("batch_size", "expected at most length %d in CYCLIC mode, got %d", c.Length, c.BatchSize)
+	}
+	if err := checkRanks("batch_size", c.BatchSize, c.Rank, c.WorldSize); err != nil {
+		return err
+	}
+	if c.Subset != nil {
+		if err := c.Subset.check(c.Length); err != nil {
+			return err
+		}
+	}
+	if c.Mode == Cyclic && c.BatchSize > c.drawn() {
+		return badArgument("batch_size", "expected at most length %d in CYCLIC mode, got %d", c.drawn(), c.BatchSize)
 	}
 	return nil
 }
@@ -100,19 +112,30 @@ func (s *Sampler) Fill(out []int64, step, steps int64) error {
 	if err := s.checkFill(len(out), step, steps); err != nil {
 		return err
 	}
-	at := uint64(step)
 	if s.shard.whole {
-		s.order.fill(out, at, 0)
-		return nil
+		s.order.fill(out, uint64(step), 0)
+	} else {
+		rest := out
+		for at := uint64(step); len(rest) > 0; at++ {
+			s.order.fill(rest[:s.shard.size], at, s.shard.offset)
+			rest = rest[s.shard.size:]
+		}
 	}
-	for ; len(out) > 0; at++ {
-		s.order.fill(out[:s.shard.size], at, s.shard.offset)
-		out = out[s.shard.size:]
+	if s.subset != nil {
+		s.subset.apply(out)
 	}
 	return nil
 }
 
 func (s *Sampler) checkFill(count int, step, steps int64) error {
+	if err := checkSteps(step, steps); err != nil {
+		return err
+	}
+	return s.shard.checkRoom(count, steps)
+}
+
+// checkSteps refuses steps outside 0 to 2^63-1.
+func checkSteps(step, steps int64) error {
 	if step < 0 {
 		return badArgument("step", "expected at least 0, got %d", step)
 	}
@@ -122,11 +145,6 @@ func (s *Sampler) checkFill(count int, step, steps int64) error {
 	if steps-1 > math.MaxInt64-step {
 		return badArgument("steps", "expected at most %d from step %d on (the last step is 2^63-1), got %d",
 			uint64(math.MaxInt64-step)+1, step, steps)
-	}
-	over, want := bits.Mul64(uint64(steps), s.shard.size)
-	if over != 0 || want != uint64(count) {
-		return badArgument("count", "expected room for %d steps of %d indices, got room for %d indices",
-			steps, s.shard.size, count)
 	}
 	return nil
 }

@@ -25,17 +25,16 @@ func shuffle(n, key uint64) []uint32 {
 	return p
 }
 
-// keptCycles is how many permutations a sampler holds: 1 MiB at most. Threads
-// that read ahead work on both sides of the end of a cycle; four leave room for
-// one that has fallen behind and one that went back.
-const keptCycles = 4
-
 // keptShuffles holds the permutations of the cycles used last, the latest
 // first. Each is made once, by the first goroutine that asks for it; others
 // wait for that one only, not for those at work on another cycle.
 type keptShuffles struct {
 	mu     sync.Mutex
-	latest [keptCycles]*keptShuffle
+	latest []*keptShuffle
+}
+
+func newKeptShuffles(limit int) *keptShuffles {
+	return &keptShuffles{latest: make([]*keptShuffle, limit)}
 }
 
 type keptShuffle struct {
@@ -57,7 +56,7 @@ func (k *keptShuffles) find(cycle uint64) *keptShuffle {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	at := 0
-	for at < keptCycles-1 && k.latest[at] != nil && k.latest[at].cycle != cycle {
+	for at < len(k.latest)-1 && k.latest[at] != nil && k.latest[at].cycle != cycle {
 		at++
 	}
 	s := k.latest[at]
