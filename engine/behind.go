@@ -4,7 +4,9 @@ package engine
 // appended since the newest checkpoint, so one is due from time to time
 // whether or not anybody asks; append itself stays free of fsync.
 type behind struct {
-	done chan struct{}
+	synced chan struct{} // closed when err is set
+	err    error         // of the syncs
+	done   chan struct{}
 }
 
 // checkpointBehind starts a checkpoint of the current state, whose syncs run
@@ -23,22 +25,22 @@ func (w *writer) checkpointBehind() {
 	}
 	names := w.names
 	w.names, w.since = false, 0
-	b := &behind{done: make(chan struct{})}
+	b := &behind{synced: make(chan struct{}), done: make(chan struct{})}
 	w.behind = b
 	go func() {
 		defer close(b.done)
-		err := syncAll(files)
-		if err == nil && names {
-			err = w.s.dir.Sync()
+		if b.err = syncAll(files); b.err == nil && names {
+			b.err = w.s.dir.Sync()
 		}
+		close(b.synced)
 		w.s.mut.Lock()
 		defer w.s.mut.Unlock()
 		w.behind = nil
 		for _, f := range files {
 			f.pinned = false
 		}
-		if err != nil {
-			_ = w.poison(fileError("making the store durable", err))
+		if b.err != nil {
+			_ = w.poison(fileError("making the store durable", b.err))
 			return
 		}
 		// A checkpoint that was asked for meanwhile covers more.

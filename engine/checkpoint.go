@@ -82,8 +82,16 @@ func (w *writer) cutJournal() error {
 	return nil
 }
 
-// flush syncs what was written, and the folder if names were added.
+// flush syncs what was written, and the folder if names were added. What a
+// checkpoint behind has begun to sync it waits for: those files are not marked
+// any more, and a sync that fails tells only the first who asks.
 func (w *writer) flush() error {
+	if b := w.behind; b != nil {
+		<-b.synced
+		if b.err != nil {
+			return b.err
+		}
+	}
 	for _, name := range w.sorted() {
 		f := w.files[name]
 		if !f.touched {

@@ -43,7 +43,10 @@ func (s *Store) Compact() (*Task, error) {
 	}
 	c.t.stop = func() error {
 		defer s.endTurn()
-		err := s.alone(s.goShared)
+		err := s.alone(func() error {
+			s.moving = false
+			return s.goShared()
+		})
 		var e *Error
 		if errors.As(err, &e) && e.Status == StatusClosed {
 			return nil
@@ -73,6 +76,7 @@ func (c *compaction) begin() error {
 	if err != nil {
 		return errors.Join(err, s.goShared())
 	}
+	s.moving = true
 	return nil
 }
 
@@ -169,19 +173,19 @@ func (c *compaction) round() error {
 // stored is the bytes of a record as they lie in its chunk, if its sum holds.
 func (c *cursor) stored(i int64, e disk.Entry) (payload []byte, sum uint32, err error) {
 	c.at = i / c.s.perRecord()
-	payload = make([]byte, e.Phys)
 	err = c.guard(func() error {
 		if sum, err = c.sum(i); err != nil {
 			return err
 		}
 		bytes, err := c.mapped(place{Entry: e})
-		if err != nil || bytes == nil && e.Phys > 0 {
-			if err == nil {
-				err = c.pread(place{Entry: e}, payload)
-			}
+		if err != nil {
 			return err
 		}
-		copy(payload, bytes)
+		if bytes == nil && e.Phys > 0 {
+			payload, err = c.preadNew(e)
+			return err
+		}
+		payload = append([]byte{}, bytes...)
 		return nil
 	})
 	if err == nil && disk.Sum(e.Phys, e.Logic, payload) != sum {
@@ -245,6 +249,12 @@ func (c *compaction) finish() error {
 	if err := w.checkpoint(); err != nil {
 		return err
 	}
+	// Even if not all can be given back: what is read from now on must not
+	// come from a file that is gone.
+	defer func() {
+		s.resetSources()
+		s.publish()
+	}()
 	names, err := s.dir.Names()
 	if err != nil {
 		return fileError("compacting", err)
@@ -263,8 +273,6 @@ func (c *compaction) finish() error {
 			return err
 		}
 	}
-	s.resetSources()
-	s.publish()
 	return fileError("compacting", s.dir.Sync())
 }
 

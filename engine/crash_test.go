@@ -1,16 +1,17 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -28,6 +29,12 @@ import (
 //
 //	go test ./engine -run Soak -timeout 0 -soak 30m
 var soak = flag.Duration("soak", 0, "how long the soak tests run")
+
+// TestMain lets garbage lie: the crash tests make a lot of it, all small.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
 
 // step is an operation of a workload, and what crashes may show of it.
 type step struct {
@@ -60,11 +67,29 @@ type run struct {
 	now   contents
 	steps []step
 	lossy bool // a sync may fail
+	hard  bool // a version 4 store is durable
 	count *counters
-	per   int    // power states per position
-	deep  int    // one state in so many is crashed again while it recovers; 0: none
-	snap  string // key: path of a finished snapshot
+	per   int // power states per position
+	deep  int // one state in so many is crashed again while it recovers
+	inner int // power states per position of such a recovery
 	snaps []snapshotMade
+	plan  []string // names of operations to come; else they are drawn
+	last  bool     // crash only inside the last operation
+	at    func(memfs.Op) bool
+	kill  int // the process dies at this change of the operation after which left remain
+	left  int
+}
+
+// script narrows a workload down to what a certain bug needs.
+type script struct {
+	ops   string // undisturbed, in this order; "": drawn
+	fits  func(setting) bool
+	lossy bool
+	last  bool // crash only inside the last operation
+	per   int
+	deep  int
+	inner int
+	at    func(memfs.Op) bool // crash only after these changes; nil: all
 }
 
 // snapshotMade is a finished copy.
@@ -74,10 +99,19 @@ type snapshotMade struct {
 	key  uint64
 }
 
-func newRun(seed uint64, bug func(vfs.FS) vfs.FS, count *counters) *run {
+func newRun(seed uint64, bug func(vfs.FS) vfs.FS, count *counters, to script) *run {
 	rng := rand.New(rand.NewPCG(seed, 5))
-	r := &run{seed: seed, rng: rng, setting: newSetting(rng), rig: newRig(memfs.New(), bug), count: count, per: 5, deep: 100}
-	r.lossy = rng.IntN(5) == 0
+	r := &run{seed: seed, rng: rng, setting: newSetting(rng), rig: newRig(memfs.New(), bug), count: count}
+	for to.fits != nil && !to.fits(r.setting) {
+		r.setting = newSetting(rng)
+	}
+	r.lossy = to.lossy || rng.IntN(5) == 0
+	r.plan, r.last = strings.Fields(to.ops), to.last
+	r.at = to.at
+	if r.at == nil {
+		r.at = func(op memfs.Op) bool { return op.Kind != memfs.Lock }
+	}
+	r.per, r.deep, r.inner = cmp.Or(to.per, 5), cmp.Or(to.deep, 100), cmp.Or(to.inner, 3)
 	return r
 }
 
@@ -98,7 +132,7 @@ func (r *run) begin() (err error) {
 		items := r.items(r.rng, 1+r.rng.IntN(12))
 		r.now = image4(r.rig.mem, r.setting, r.rng, items)
 		k, floor := r.now.key(), uint64(0)
-		if r.rng.IntN(2) == 0 { // else 1.7.7 has just written it
+		if r.rng.IntN(2) == 0 || r.hard { // else 1.7.7 has just written it
 			r.rig.mem.Settle()
 			floor = k
 		}
@@ -109,7 +143,9 @@ func (r *run) begin() (err error) {
 	r.note("start", []uint64{noStore}, []uint64{noStore}, noStore)
 	r.s, err = Open(storePath, r.options())
 	k := contents{}.key()
-	r.note("create", []uint64{noStore, k}, []uint64{k}, k)
+	if err == nil {
+		r.note("create", []uint64{noStore, k}, []uint64{k}, k)
+	}
 	return err
 }
 
@@ -154,49 +190,82 @@ type operation struct {
 	floor  uint64
 }
 
+// drawn is the operations with the odds of each in 30.
+var drawn = []struct {
+	name string
+	odds int
+}{
+	{"append", 10}, {"abort", 2}, {"mixed", 2}, {"delete", 6}, {"compact", 3},
+	{"begin-to-compact", 1}, {"sync", 3}, {"snapshot", 1}, {"reopen", 2},
+}
+
 // pick chooses the next operation.
 func (r *run) pick() operation {
-	rng, n := r.rng, len(r.now)
-	switch k := rng.IntN(30); {
-	case k < 10 || n < 3:
+	if len(r.plan) > 0 {
+		name := r.plan[0]
+		r.plan = r.plan[1:]
+		return r.operation(name)
+	}
+	k := r.rng.IntN(30)
+	for _, d := range drawn {
+		if k -= d.odds; k < 0 {
+			return r.operation(d.name)
+		}
+	}
+	panic("the odds are not 30")
+}
+
+// operation makes one of the drawn operations. A store with few records gets
+// some instead.
+func (r *run) operation(name string) operation {
+	if len(r.now) < 3 {
 		return r.pickAppend("append")
-	case k < 12:
-		return r.pickAppend("abort")
-	case k < 14:
-		return r.pickAppend("sync beside a batch")
-	case k < 20:
-		gone := map[int]bool{}
-		var index []int64
-		for range 1 + rng.IntN(max(1, n/2)) {
-			i := rng.IntN(n)
-			gone[i] = true
-			index = append(index, int64(i))
-		}
-		var order []int64
-		for i := n - 1; i >= 0; i-- {
-			if gone[i] {
-				order = append(order, int64(i))
-			}
-		}
-		return r.durable("delete", r.now.without(order), func() error { return r.s.Delete(index) })
-	case k < 23:
-		return r.durable("compact", r.now, func() error { return compact(r.s, -1) })
-	case k == 23:
-		steps := 1 + rng.IntN(3)
-		return r.durable("compact a little", r.now, func() error { return compact(r.s, steps) })
-	case k < 27:
-		return r.ifWriter(r.durable("sync", r.now, func() error { return r.s.Sync() }))
-	case k == 27:
+	}
+	switch name {
+	case "append", "abort", "mixed":
+		return r.pickAppend(name)
+	case "delete":
+		return r.pickDelete()
+	case "compact":
+		return r.durable(name, r.now, func() error { return compact(r.s, -1) })
+	case "begin-to-compact":
+		steps := 1 + r.rng.IntN(3)
+		return r.durable(name, r.now, func() error { return compact(r.s, steps) })
+	case "sync":
+		return r.ifWriter(r.durable(name, r.now, func() error { return r.s.Sync() }))
+	case "snapshot":
 		return r.pickSnapshot()
-	default:
-		return r.ifWriter(r.durable("reopen", r.now, func() (err error) {
+	case "reopen":
+		return r.ifWriter(r.durable(name, r.now, func() (err error) {
 			if err = r.s.Close(); err != nil {
 				return err
 			}
-			r.s, err = Open(storePath, r.options())
+			s, err := Open(storePath, r.options())
+			if err == nil {
+				r.s = s
+			}
 			return err
 		}))
 	}
+	panic("no operation " + name)
+}
+
+func (r *run) pickDelete() operation {
+	n := len(r.now)
+	gone := map[int]bool{}
+	var index []int64
+	for range 1 + r.rng.IntN(max(1, n/2)) {
+		i := r.rng.IntN(n)
+		gone[i] = true
+		index = append(index, int64(i))
+	}
+	var order []int64
+	for i := n - 1; i >= 0; i-- {
+		if gone[i] {
+			order = append(order, int64(i))
+		}
+	}
+	return r.durable("delete", r.now.without(order), func() error { return r.s.Delete(index) })
 }
 
 // ifWriter takes back the promise that op makes something durable if this
@@ -259,7 +328,7 @@ func (r *run) pickAppend(name string) operation {
 		if name == "abort" {
 			return b.Abort()
 		}
-		if err := r.s.Sync(); err != nil {
+		if err := r.s.Sync(); err != nil { // beside the open batch
 			return errors.Join(err, b.Abort())
 		}
 		for _, p := range parts[half:] {
@@ -277,8 +346,14 @@ func (r *run) pickAppend(name string) operation {
 }
 
 // disturb arms a fault for the next operation.
-func (r *run) disturb(name string) {
+func (r *run) disturb(name string, scripted bool) {
 	g := r.rig
+	if len(r.plan) == r.left {
+		g.kill = r.kill
+	}
+	if scripted && !r.lossy {
+		return
+	}
 	switch k := r.rng.IntN(10); {
 	case r.lossy && k < 3 && r.allowed(len(r.steps), nil) != nil:
 		g.lose, g.drop = r.rng.IntN(6), r.rng.IntN(2) == 0
@@ -294,19 +369,33 @@ func (r *run) work(n int) error {
 	if err := r.begin(); err != nil {
 		return fmt.Errorf("making the store: %w", err)
 	}
+	return r.workOn(n)
+}
+
+// workOn runs n operations, or those of the plan, on a store that is there.
+func (r *run) workOn(n int) error {
+	scripted := len(r.plan) > 0
+	if scripted {
+		n = len(r.plan)
+	}
 	for range n {
 		op := r.pick()
-		r.disturb(op.name)
+		r.disturb(op.name, scripted)
 		err := op.do()
+		if r.s != nil {
+			r.s.settled()
+		}
 		hit, killed, lost := r.rig.hit, r.rig.kill == 0, r.rig.lost
 		if !killed {
 			r.rig.calm()
 		}
 		switch {
-		case err == nil && !killed:
+		case err == nil && !killed && hit && r.rig.once.surfaces(op.name):
+			return fmt.Errorf("%s: %v did not surface", op.name, r.rig.once)
+		case err == nil && !killed && !r.s.poisoned():
 			r.now = op.after
 			r.note(op.name, op.flight, op.done, op.floor)
-		case hit && !killed && errors.Is(err, syscall.ENOSPC) && !r.s.poisoned():
+		case hit && !killed && !lost && !r.s.poisoned():
 			k := r.now.key() // a failed operation changed nothing
 			r.note("abort "+op.name, op.flight, []uint64{k}, 0)
 		case hit:
@@ -369,6 +458,8 @@ func (r *run) again(op operation, killed, lost bool) (err error) {
 
 // same holds an open store against the model.
 func (r *run) same(s *Store, op string) error {
+	r.rig.idle = true
+	defer func() { r.rig.idle = false }()
 	got, err := readAll(s)
 	if err != nil {
 		return fmt.Errorf("read after %s: %w", op, err)
@@ -382,16 +473,18 @@ func (r *run) same(s *Store, op string) error {
 // crash crashes every point of the log.
 func (r *run) crash() error {
 	replay := r.rig.mem.Replay()
-	k, lost := 0, false
+	k, lost, first := 0, false, r.steps[0].end
+	if r.last && len(r.steps) > 1 {
+		first = r.steps[len(r.steps)-2].end
+	}
 	for {
 		p := replay.Pos()
 		for k < len(r.steps)-1 && r.steps[k].end < p {
 			k++
 		}
 		s := r.steps[k]
-		last := replay.Last().Kind
-		lost = lost || last == memfs.Lose
-		if p >= r.steps[0].end && last != memfs.Lock {
+		lost = lost || replay.Last().Kind == memfs.Lose
+		if p >= first && r.at(replay.Last()) {
 			if err := r.crashAt(replay, k, lost); err != nil {
 				return fmt.Errorf("change %d of %d, in %s: %w", p, r.rig.mem.Len(), s.op, err)
 			}
@@ -422,12 +515,12 @@ func (r *run) crashAt(replay *memfs.Replay, k int, lost bool) error {
 		kill = power
 	}
 	r.count.kill.Add(1)
-	if err := r.judge(replay.Kill(), kill, lost, false); err != nil {
+	if err := r.judge(replay.Kill(), kill, power, lost, !lost && power != nil && r.rng.IntN(r.deep) == 0); err != nil {
 		return fmt.Errorf("killed: %w", err)
 	}
 	for i, fs := range replay.KillInside() {
 		r.count.kill.Add(1)
-		if err := r.judge(fs, kill, lost, false); err != nil {
+		if err := r.judge(fs, kill, power, lost, false); err != nil {
 			return fmt.Errorf("killed inside the change, at its page %d: %w", i+1, err)
 		}
 	}
@@ -444,7 +537,7 @@ func (r *run) crashAt(replay *memfs.Replay, k int, lost bool) error {
 	replay.Power(r.rng, r.per, func(fs *memfs.FS) bool {
 		n++
 		r.count.power.Add(1)
-		err = r.judge(fs, power, false, r.deep > 0 && r.rng.IntN(r.deep) == 0)
+		err = r.judge(fs, power, power, false, r.rng.IntN(r.deep) == 0)
 		if err == nil {
 			err = r.copies(fs, replay.Pos())
 		}
@@ -512,8 +605,9 @@ func look(fs vfs.FS, path string, o Options) (uint64, error) {
 }
 
 // judge reads a crashed store, then recovers it, then uses it. After a lost
-// sync, recovery may show other records than the page cache did.
-func (r *run) judge(mem *memfs.FS, allowed map[uint64]bool, lost, deep bool) error {
+// sync, recovery may show other records than the page cache did. power is what
+// a power cut may leave before it has recovered.
+func (r *run) judge(mem *memfs.FS, allowed, power map[uint64]bool, lost, deep bool) error {
 	fs := buggy(mem, r.rig.bug)
 	seen, err := look(fs, storePath, r.o)
 	if err != nil {
@@ -526,7 +620,7 @@ func (r *run) judge(mem *memfs.FS, allowed map[uint64]bool, lost, deep bool) err
 		return errors.New("mode r: unexpected records")
 	}
 	o := r.o
-	o.fs = fs
+	o.fs, o.round = fs, 0
 	s, err := Open(storePath, o)
 	if err != nil {
 		return fmt.Errorf("open: %w", err)
@@ -543,7 +637,7 @@ func (r *run) judge(mem *memfs.FS, allowed map[uint64]bool, lost, deep bool) err
 		return errors.New("recovery shows other records than mode r")
 	}
 	if deep {
-		if err := r.crashAgain(mem, allowed, seen, c.key()); err != nil {
+		if err := r.crashAgain(mem, power, c.key()); err != nil {
 			return fmt.Errorf("crash inside recovery: %w", err)
 		}
 	}
@@ -562,23 +656,23 @@ func (r *run) judge(mem *memfs.FS, allowed map[uint64]bool, lost, deep bool) err
 }
 
 // crashAgain crashes a recovery at each of its changes.
-func (r *run) crashAgain(mem *memfs.FS, allowed map[uint64]bool, seen, got uint64) error {
+func (r *run) crashAgain(mem *memfs.FS, power map[uint64]bool, got uint64) error {
 	may := map[uint64]bool{got: true}
-	for k := range allowed {
+	for k := range power {
 		may[k] = true
 	}
 	end := mem.Len()
 	for replay := mem.Replay(); replay.Next(); {
-		if replay.Last().Kind == memfs.Lock {
+		if !r.at(replay.Last()) {
 			continue
 		}
 		if replay.Pos() == end {
 			may = map[uint64]bool{got: true}
 		}
 		var err error
-		replay.Power(r.rng, 2, func(fs *memfs.FS) bool {
+		replay.Power(r.rng, r.inner, func(fs *memfs.FS) bool {
 			r.count.again.Add(1)
-			err = r.judge(fs, may, false, false)
+			err = r.judge(fs, may, may, false, false)
 			return err == nil
 		})
 		if err != nil {
@@ -615,11 +709,8 @@ func (r *run) use(s *Store, c contents) error {
 }
 
 // one runs a seed. Panics are errors, too, so that they name it.
-func one(seed uint64, bug func(vfs.FS) vfs.FS, count *counters, per int) (err error) {
-	r := newRun(seed, bug, count)
-	if per > 0 {
-		r.per = per
-	}
+func one(seed uint64, bug func(vfs.FS) vfs.FS, count *counters, to script) (err error) {
+	r := newRun(seed, bug, count, to)
 	defer func() {
 		if p := recover(); p != nil {
 			stack := make([]byte, 8<<10)
@@ -641,7 +732,7 @@ func one(seed uint64, bug func(vfs.FS) vfs.FS, count *counters, per int) (err er
 
 // sweepSeeds runs seeds from first on, on all cores, while more says so, and
 // reports up to a few failures.
-func sweepSeeds(t *testing.T, first uint64, more func(n uint64) bool, per int) *counters {
+func sweepSeeds(t *testing.T, first uint64, more func(n uint64) bool, to script) *counters {
 	t.Helper()
 	var count counters
 	var next atomic.Uint64
@@ -654,7 +745,7 @@ func sweepSeeds(t *testing.T, first uint64, more func(n uint64) bool, per int) *
 				if !more(n) {
 					return
 				}
-				if err := one(first+n, nil, &count, per); err != nil {
+				if err := one(first+n, nil, &count, to); err != nil {
 					failed.Add(1)
 					t.Error(err)
 				}
@@ -669,7 +760,7 @@ func TestCrashes(t *testing.T) {
 	if s := os.Getenv("CRASH_SEED"); s != "" {
 		var seed uint64
 		_, _ = fmt.Sscan(s, &seed)
-		if err := one(seed, nil, &counters{}, 0); err != nil {
+		if err := one(seed, nil, &counters{}, script{}); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -679,7 +770,7 @@ func TestCrashes(t *testing.T) {
 		workloads = 10
 	}
 	begun := time.Now()
-	count := sweepSeeds(t, 0, func(n uint64) bool { return n < workloads }, 0)
+	count := sweepSeeds(t, 0, func(n uint64) bool { return n < workloads }, script{})
 	t.Logf("%v; %d in all, %v", count, count.states(), time.Since(begun).Round(time.Millisecond))
 }
 
@@ -688,6 +779,6 @@ func TestSoakCrashes(t *testing.T) {
 		t.Skip("runs only when told for how long: -soak 30m")
 	}
 	begun := time.Now()
-	count := sweepSeeds(t, uint64(begun.UnixNano()), func(uint64) bool { return time.Since(begun) < *soak }, 12)
+	count := sweepSeeds(t, uint64(begun.UnixNano()), func(uint64) bool { return time.Since(begun) < *soak }, script{per: 12})
 	t.Logf("%v; %d in all, %v", count, count.states(), time.Since(begun).Round(time.Second))
 }

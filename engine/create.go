@@ -1,9 +1,10 @@
 package engine
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
 
 	"loaderx/engine/internal/disk"
 	"loaderx/engine/internal/vfs"
@@ -33,6 +34,11 @@ func create(path string, o Options) error {
 	}
 	defer func() { _ = dir.Close() }()
 	c := creation{dir: dir, o: o, typed: typed, codec: codec}
+	// At once: another may be faster to create the store, or this may have
+	// been tried before and cut short.
+	if err := c.syncParents(path, changed); err != nil {
+		return err
+	}
 	if err := c.refuseForeign(); err != nil {
 		return err
 	}
@@ -51,7 +57,7 @@ func create(path string, o Options) error {
 	if err := c.publish(); err != nil {
 		return fileError("creating the store", err)
 	}
-	return c.syncParents(changed)
+	return nil
 }
 
 // newType checks what only a new store needs.
@@ -91,10 +97,8 @@ func (o *Options) newType(path string) (disk.Typed, Codec, error) {
 
 // newID is a random store id, never 0.
 func newID() uint32 {
-	var b [4]byte
 	for {
-		_, _ = rand.Read(b[:]) // never fails
-		if id := binary.LittleEndian.Uint32(b[:]); id != 0 {
+		if id := rand.Uint32(); id != 0 {
 			return id
 		}
 	}
@@ -148,23 +152,12 @@ func (c *creation) lock() (done bool, err error) {
 	if errors.Is(err, vfs.ErrNoLocks) {
 		return false, errorf(StatusReadOnly, c.dir.Path(), "%s: the file system has no locks, so stores there can only be read", c.dir.Path())
 	}
-	_, there := c.open(typedName)
-	if there {
+	// Whatever bears the name: opening it will tell.
+	if _, sizeErr := c.dir.SizeOf(typedName); !vfs.IsNotExist(sizeErr) {
 		_ = c.meta.Unlock()
 		return true, nil
 	}
 	return false, err
-}
-
-// open tells whether a name exists, whatever it is, and its size if it is a file.
-func (c *creation) open(name string) (size int64, there bool) {
-	f, err := c.dir.Open(name, vfs.Read)
-	if err != nil {
-		return 0, !vfs.IsNotExist(err)
-	}
-	defer func() { _ = f.Close() }()
-	size, _ = f.Size()
-	return size, true
 }
 
 // clear removes what an interrupted creation left, and refuses what cannot be
@@ -177,12 +170,17 @@ func (c *creation) clear() error {
 	if err := c.refuseRecords(); err != nil {
 		return err
 	}
+	f := folder{dir: c.dir}
 	var old []string
 	for _, name := range names {
 		if name == metaName {
 			continue
 		}
-		if size, _ := c.open(name); size > 0 && dataName(name) {
+		size, err := f.sizeOf(name)
+		if err != nil {
+			return err
+		}
+		if size > 0 && dataName(name) {
 			return corrupt(c.dir.Path(), "%s is missing, but %s holds %d bytes: not creating over a damaged store", typedName, name, size)
 		}
 		old = append(old, name)
@@ -286,18 +284,24 @@ func (c *creation) write(name string, content []byte, sync bool) error {
 	return nil
 }
 
-// syncParents makes new folders durable in those above them.
-func (c *creation) syncParents(changed []string) error {
-	for _, path := range changed {
-		dir, err := c.o.fs.OpenDir(path)
-		if err != nil {
-			return fileError("syncing a parent folder", err)
-		}
-		err = dir.Sync()
-		_ = dir.Close()
-		if err != nil {
+// syncParents makes the folders above a new store durable. Those that were there
+// may be new to the disk, too, if an earlier attempt was cut short; where one
+// of them cannot be synced, it is not ours to care for.
+func (c *creation) syncParents(path string, changed []string) error {
+	for up := path; up != filepath.Dir(up); {
+		up = filepath.Dir(up)
+		if err := c.syncFolder(up); err != nil && slices.Contains(changed, up) {
 			return fileError("syncing a parent folder", err)
 		}
 	}
 	return nil
+}
+
+func (c *creation) syncFolder(path string) error {
+	dir, err := c.o.fs.OpenDir(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = dir.Close() }()
+	return dir.Sync()
 }

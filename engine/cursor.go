@@ -71,7 +71,7 @@ func (c *cursor) guard(work func() error) error {
 		if c.chunk >= 0 {
 			path += "/" + numbered(int(c.chunk), chunkExt)
 		}
-		return badRecord(c.at, path, -1, "the file is shorter than it was, or its disk failed (%v)", fault)
+		return badRecord(c.at, path, -1, "%v", fault)
 	}
 	return err
 }
@@ -148,6 +148,11 @@ func (c *cursor) read(e place, dst []byte) error {
 		return c.pread(e, dst)
 	}
 	if cap(c.z.frame) < int(e.Phys) {
+		if stored == nil {
+			if err := c.reaches(e.Entry); err != nil {
+				return err
+			}
+		}
 		c.z.frame = make([]byte, max(int(e.Phys), 64<<10))
 	}
 	// C never sees the mapping: a fault in C would end the process.
@@ -225,6 +230,28 @@ func (c *cursor) pread(e place, p []byte) error {
 		return c.unreadable(chunkExt, int(e.Chunk), int64(e.Offset), err)
 	}
 	return nil
+}
+
+// reaches holds an entry against the size of its chunk, before memory is taken
+// for the bytes that it claims.
+func (c *cursor) reaches(e disk.Entry) error {
+	size, err := c.s.dir.SizeOf(numbered(int(e.Chunk), chunkExt))
+	if err == nil && size < int64(e.Offset)+int64(e.Phys) {
+		err = io.EOF
+	}
+	if err != nil {
+		return c.unreadable(chunkExt, int(e.Chunk), int64(e.Offset), err)
+	}
+	return nil
+}
+
+// preadNew reads stored bytes into new memory.
+func (c *cursor) preadNew(e disk.Entry) ([]byte, error) {
+	if err := c.reaches(e); err != nil {
+		return nil, err
+	}
+	p := make([]byte, e.Phys)
+	return p, c.pread(place{Entry: e}, p)
 }
 
 // bad is the error of the current record, whose entry is e.

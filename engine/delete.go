@@ -127,6 +127,9 @@ func (w *writer) afterImages(gone []int64) ([]disk.RedoEntry, error) {
 		length -= per
 		for k := range per {
 			from, to := length+k, i*per+k
+			if from == to {
+				continue // the last one: nothing moves
+			}
 			e, ok := after[from]
 			if !ok {
 				var err error
@@ -156,6 +159,9 @@ func (c *cursor) row(i int64) (e place, sum uint32, err error) {
 	err = c.guard(func() error {
 		if e, err = c.entry(i); err != nil {
 			return err
+		}
+		if err = c.check(e); err != nil {
+			return err // a redo record of it would be refused (FORMAT 7)
 		}
 		sum, err = c.sum(i)
 		return err

@@ -24,6 +24,7 @@ const (
 	StatusReadOnly      Status = 10
 	StatusArgument      Status = 11
 	StatusIO            Status = 12
+	StatusMemory        Status = 13
 )
 
 // Error is what every failing call of this package returns.
@@ -68,10 +69,13 @@ func corrupt(path, format string, args ...any) *Error {
 }
 
 // badRecord says that record index, whose bytes are said to lie at offset of
-// the file at path, cannot be read.
+// the file at path, cannot be read; an offset of -1 is not known.
 func badRecord(index int64, path string, offset int64, format string, args ...any) *Error {
-	e := errorf(StatusCorruptRecord, path, "record %d (%s, offset %d): %s",
-		index, path, offset, fmt.Sprintf(format, args...))
+	where := path
+	if offset >= 0 {
+		where = fmt.Sprintf("%s, offset %d", path, offset)
+	}
+	e := errorf(StatusCorruptRecord, path, "record %d (%s): %s", index, where, fmt.Sprintf(format, args...))
 	e.Index, e.Offset = index, offset
 	return e
 }

@@ -65,7 +65,10 @@ func (f *folder) examine() (state, error) {
 		return st, newer(f.meta.Path(), meta.Version)
 	}
 	journal, err := f.dir.Open(journalName, vfs.Read)
-	if vfs.IsNotExist(err) && found != disk.MetaNewerDamaged {
+	if vfs.IsNotExist(err) && found == disk.MetaNewerDamaged {
+		return st, newer(f.meta.Path(), meta.Version)
+	}
+	if vfs.IsNotExist(err) {
 		return st, corrupt(f.dir.Path()+"/"+journalName, "the file is missing, and with it the checkpoints")
 	}
 	if err != nil {
@@ -135,7 +138,7 @@ func (f *folder) newestSlot(journal vfs.File, st *state, found disk.MetaState) e
 	seen := false
 	for k := range int64(2) {
 		raw := make([]byte, disk.SlotSize)
-		if _, err := journal.ReadAt(raw, k*disk.SlotStride); err != nil && err != io.EOF {
+		if _, err := journal.ReadAt(raw, k*disk.SlotStride); err != nil && !errors.Is(err, io.EOF) {
 			return fileError("reading the journal", err)
 		}
 		slot, ok := disk.DecodeSlot(raw)
@@ -187,14 +190,14 @@ func (f *folder) checkFiles(st *state) error {
 	if err := f.holds(numbered(int(st.tailChunk), chunkExt), int64(st.tailOffset)); err != nil {
 		return err
 	}
-	exts := map[string]int64{tableExt: disk.EntrySize}
+	exts, sizes := []string{tableExt}, []int64{disk.EntrySize}
 	if st.version == 5 {
-		exts[sumExt] = disk.SumSize
+		exts, sizes = append(exts, sumExt), append(sizes, disk.SumSize)
 	}
 	for first, id := int64(0), 0; first < st.length; first, id = first+f.limits.Segment, id+1 {
 		n := min(st.length-first, f.limits.Segment)
-		for ext, size := range exts {
-			if err := f.holds(numbered(id, ext), n*size); err != nil {
+		for k, ext := range exts {
+			if err := f.holds(numbered(id, ext), n*sizes[k]); err != nil {
 				return err
 			}
 		}

@@ -50,6 +50,18 @@ func tryFor(file vfs.File, exclusive bool) error {
 	}
 }
 
+// tryOnce takes a lock if it is to be had now.
+func tryOnce(file vfs.File, exclusive bool) error {
+	ok, err := file.TryLock(exclusive)
+	if err != nil {
+		return fileError("locking", err)
+	}
+	if !ok {
+		return busy(file.Path(), exclusive)
+	}
+	return nil
+}
+
 func busy(path string, exclusive bool) error {
 	held := "an exclusive lock is held by a handle that creates or rewrites the store, or by loaderx 1.x"
 	if exclusive {
@@ -154,10 +166,29 @@ func (s *Store) goShared() error {
 		return nil
 	}
 	err := tryFor(s.meta, false)
+	if err == nil && !s.holdsJournal() {
+		_, err = s.lookAgain()
+	}
 	if err != nil {
 		s.lose()
 	}
 	return err
+}
+
+// holdsJournal tells whether this handle keeps others from becoming the writer.
+func (s *Store) holdsJournal() bool { return s.w != nil && s.w.broken == nil }
+
+// lookAgain takes over what other handles may have made of the store while no
+// lock was held.
+func (s *Store) lookAgain() (changed bool, err error) {
+	st, err := s.settle()
+	if err != nil {
+		return false, err
+	}
+	changed = st.length != s.st.length
+	s.resetSources()
+	s.adopt(st)
+	return changed, nil
 }
 
 // backToShared ends a conversion that failed. Whoever does not hold journal.zr
@@ -167,20 +198,19 @@ func (s *Store) backToShared(cause error) error {
 		s.lose()
 		return errors.Join(cause, err)
 	}
-	if s.w != nil {
+	if s.holdsJournal() {
 		return cause
 	}
-	st, err := s.settle()
+	before := s.st.length
+	changed, err := s.lookAgain()
 	if err != nil {
 		s.lose()
 		return errors.Join(cause, err)
 	}
-	if st.length != s.st.length {
+	if changed {
 		cause = errorf(StatusBusy, s.path, "%v; meanwhile another handle changed the store from %d to %d records",
-			cause, s.st.length/s.perRecord(), st.length/s.perRecord())
+			cause, before/s.perRecord(), s.st.length/s.perRecord())
 	}
-	s.resetSources()
-	s.adopt(st)
 	return cause
 }
 

@@ -1,13 +1,13 @@
 package engine
 
 import (
-	"encoding/binary"
 	"strings"
 	"testing"
 
 	"loaderx/engine/internal/disk"
 	"loaderx/engine/internal/vfs"
 	"loaderx/engine/internal/vfs/faultfs"
+	"loaderx/engine/internal/vfs/memfs"
 )
 
 // Planted bugs (RELIABILITY 2, T3). Each is an engine that forgets a sync, or
@@ -18,8 +18,8 @@ import (
 // mutant is a planted bug. decide is made anew for every file system.
 type mutant struct {
 	name   string
-	seeds  uint64 // more than enough to catch it
 	decide func() faultfs.Hook
+	to     script
 }
 
 func (m mutant) plant(fs vfs.FS) vfs.FS { return &faultfs.FS{Base: fs, Hook: m.decide()} }
@@ -148,27 +148,41 @@ func headerFirst() faultfs.Hook {
 
 // metaBeforeSlot makes a checkpoint's header durable before its slot.
 func metaBeforeSlot() faultfs.Hook {
-	pending, wrote := false, false
-	return later(func(op *faultfs.Op) bool {
-		if isSlot(op) {
-			pending, wrote = true, false
+	var slot func() error
+	return func(op *faultfs.Op, do func() error) error {
+		switch {
+		case isSlot(op):
+			file, data, off := op.File, append([]byte(nil), op.Data...), op.Off
+			slot = func() error {
+				if _, err := file.WriteAt(data, off); err != nil {
+					return err
+				}
+				return file.Sync()
+			}
+			return nil
+		case slot == nil:
+			return do()
+		case op.Kind == faultfs.Sync && op.Name == journalName:
+			return nil
+		case op.Kind == faultfs.Write && op.Name == metaName:
+			return do()
+		case op.Kind == faultfs.Sync && op.Name == metaName:
+			if err := do(); err != nil {
+				return err
+			}
 		}
-		return pending && (isSlot(op) || op.Kind == faultfs.Sync && op.Name == journalName)
-	}, func(op *faultfs.Op) bool {
-		if op.Kind == faultfs.Write && op.Name == metaName {
-			wrote = true
-			return false
-		}
-		done := wrote && op.Kind == faultfs.Sync && op.Name == metaName
-		pending = pending && !done
-		return done
-	})()
+		err := slot()
+		slot = nil
+		return err
+	}
 }
 
 // lateCheckpoint frees what a compaction left before the checkpoint that says so.
 func lateCheckpoint() faultfs.Hook {
+	pending := false
 	return later(func(op *faultfs.Op) bool {
-		return isSlot(op) || op.Name == metaName && op.Kind == faultfs.Write ||
+		pending = pending && !(op.Kind == faultfs.Sync && op.Name == metaName) || isSlot(op)
+		return isSlot(op) || pending && op.Name == metaName && op.Kind == faultfs.Write ||
 			op.Kind == faultfs.Sync && (op.Name == journalName || op.Name == metaName)
 	}, func(op *faultfs.Op) bool {
 		return op.Kind == faultfs.Remove || op.Kind == faultfs.Truncate && strings.HasSuffix(op.Name, chunkExt)
@@ -218,40 +232,6 @@ func flagKept() faultfs.Hook {
 	}
 }
 
-// nested keeps slots on disk that hold all of the header, its CRC included:
-// the slot's own CRC is blind to such bytes (FORMAT 7).
-func nested() faultfs.Hook {
-	return func(op *faultfs.Op, do func() error) error {
-		if !isSlot(op) {
-			return do()
-		}
-		b := append([]byte(nil), op.Data...)
-		binary.LittleEndian.PutUint32(b[48:], disk.CRC(b[8:36])) // stands at the header's end
-		nest(b)
-		_, err := op.File.WriteAt(b, op.Off)
-		return err
-	}
-}
-
-// nest computes the CRC of a slot whose header is followed by the header's.
-func nest(b []byte) {
-	binary.LittleEndian.PutUint32(b[60:], disk.CRC(b[:36], b[48:52], b[36:48], b[52:60]))
-}
-
-// noTrim leaves table entries behind, except those that a delete cuts off.
-func noTrim() faultfs.Hook {
-	redo := false
-	return func(op *faultfs.Op, do func() error) error {
-		switch {
-		case isRedo(op), isSlot(op):
-			redo = isRedo(op)
-		case op.Kind == faultfs.Truncate && isTable(op.Name) && !redo:
-			return nil
-		}
-		return do()
-	}
-}
-
 // unsyncedRename forgets the folder after store.zr was put in its place.
 func unsyncedRename() faultfs.Hook {
 	renamed := false
@@ -269,42 +249,61 @@ func unsyncedRename() faultfs.Hook {
 	}
 }
 
-var mutants = []mutant{
-	{"record not synced", 60, journalUnsynced(true)},
-	{"slot not synced", 60, journalUnsynced(false)},
-	{"tables not synced", 60, unsynced(tableExt)},
-	{"sums not synced", 60, unsynced(sumExt)},
-	{"chunks not synced", 60, unsynced(chunkExt)},
-	{"store.tmp not synced", 60, unsynced(newName)},
-	{"dictionary not synced", 60, unsynced(dictName)},
-	{"folder not synced", 60, skipping(func(op *faultfs.Op) bool { return op.Kind == faultfs.SyncDir })},
-	{"folder not synced after rename", 60, unsyncedRename},
-	{"tables not cut", 60, skipping(func(op *faultfs.Op) bool { return op.Kind == faultfs.Truncate && isTable(op.Name) })},
-	{"tables not cut after a failure", 200, noTrim},
-	{"header before tables", 60, headerFirst},
-	{"header before slot", 200, metaBeforeSlot},
-	{"change before record", 60, applyFirst},
-	{"freed before checkpoint", 200, lateCheckpoint},
-	{"one slot", 60, oneSlot},
-	{"arithmetic flag kept", 200, flagKept},
-	{"recovered journal not synced", 400, untouched(func(name string) bool { return name == journalName })},
-	{"recovered tables not synced", 60, untouched(isTable)},
-	{"recovered chunks not synced", 100, untouched(func(name string) bool { return strings.HasSuffix(name, chunkExt) })},
-	{"cache not dropped", 400, skipping(func(op *faultfs.Op) bool { return op.Kind == faultfs.Drop })},
+func isSmall(c setting) bool { return c.o.Limits.Chunk <= 300 && *c.o.Codec == Raw }
+
+// never is a deep of scripts whose bug shows without crashes in recovery.
+const never = 1 << 30
+
+// writes chooses changes that write blocks of a size.
+func writes(size int) func(memfs.Op) bool {
+	return func(op memfs.Op) bool { return op.Kind == memfs.Write && len(op.Data) == size }
 }
+
+func frees(op memfs.Op) bool { return op.Kind == memfs.Unlink || op.Kind == memfs.Truncate }
+
+func isArithmetic(c setting) bool { return c.o.Kind == Dense && *c.o.Codec == Raw }
+
+var mutants = []mutant{
+	{"record not synced", journalUnsynced(true), script{}},
+	{"slot not synced", journalUnsynced(false), script{}},
+	{"tables not synced", unsynced(tableExt), script{}},
+	{"sums not synced", unsynced(sumExt), script{}},
+	{"chunks not synced", unsynced(chunkExt), script{}},
+	{"store.tmp not synced", unsynced(newName), script{}},
+	{"dictionary not synced", unsynced(dictName), script{}},
+	{"folder not synced", skipping(func(op *faultfs.Op) bool { return op.Kind == faultfs.SyncDir }), script{}},
+	{"folder not synced after rename", unsyncedRename, script{}},
+	{"tables not cut", skipping(func(op *faultfs.Op) bool { return op.Kind == faultfs.Truncate && isTable(op.Name) }),
+		script{ops: "append append sync delete compact", fits: isSmall, at: writes(disk.MetaSize), last: true, per: 15, deep: never}},
+	{"header before tables", headerFirst, script{}},
+	{"header before slot", metaBeforeSlot, script{}},
+	{"change before record", applyFirst, script{}},
+	{"freed before checkpoint", lateCheckpoint, script{ops: "append append append delete compact", fits: isSmall, at: frees, last: true, deep: never}},
+	{"one slot", oneSlot, script{}},
+	{"arithmetic flag kept", flagKept, script{ops: "append append delete append reopen", fits: isArithmetic}},
+	{"recovered journal not synced", untouched(func(name string) bool { return name == journalName }),
+		script{ops: "append sync append sync", fits: isSmall, at: writes(disk.SlotSize), last: true, per: 1, deep: 1, inner: 60}},
+	{"recovered tables not synced", untouched(isTable), script{}},
+	{"recovered chunks not synced", untouched(func(name string) bool { return strings.HasSuffix(name, chunkExt) }), script{}},
+	{"cache not dropped", skipping(func(op *faultfs.Op) bool { return op.Kind == faultfs.Drop }),
+		script{ops: "append sync append sync append sync append sync", fits: isSmall, lossy: true}},
+}
+
+// mutantSeeds is more than enough to catch any of them.
+const mutantSeeds = 60
 
 func TestPlantedBugs(t *testing.T) {
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			var count counters
-			for seed := range m.seeds {
-				if err := one(seed, m.plant, &count, 3); err != nil {
+			for seed := range uint64(mutantSeeds) {
+				if err := one(seed, m.plant, &count, m.to); err != nil {
 					t.Logf("caught after %d states by %v", count.states(), err)
 					return
 				}
 			}
-			t.Errorf("not caught by %d seeds, %d states", m.seeds, count.states())
+			t.Errorf("not caught by %d seeds, %d states", mutantSeeds, count.states())
 		})
 	}
 }

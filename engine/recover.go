@@ -11,8 +11,8 @@ import (
 // exclusively, so nobody else has the store open.
 func (s *Store) recoverAsWriter() error {
 	// Held by another between its EX and SH: give up EX, as after a failed
-	// conversion (FORMAT 6.2).
-	w, err := s.lockJournal()
+	// conversion (FORMAT 6.2), and at once, since it waits for its SH.
+	w, err := s.lockJournal(tryOnce)
 	if err != nil {
 		return err
 	}
@@ -44,6 +44,9 @@ func (w *writer) recover() error {
 	}
 	if st, err = s.examine(); err != nil { // 3
 		return err
+	}
+	if st.version == 4 { // an upgrade whose commit never reached the disk
+		return w.start(st)
 	}
 	over := st.over
 	st.over = nil

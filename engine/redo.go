@@ -1,7 +1,10 @@
 package engine
 
 import (
+	"errors"
 	"io"
+	"maps"
+	"slices"
 
 	"loaderx/engine/internal/disk"
 	"loaderx/engine/internal/vfs"
@@ -98,7 +101,7 @@ func readRedo(journal vfs.File, pos, size int64) (r disk.Redo, images [][]byte, 
 // readFull reads all of p. The file had it a moment ago: its end is an error.
 func readFull(file vfs.File, p []byte, off int64) error {
 	_, err := file.ReadAt(p, off)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return corrupt(file.Path(), "the file became shorter while it was read")
 	}
 	return fileError("reading "+file.Path(), err)
@@ -107,7 +110,7 @@ func readFull(file vfs.File, p []byte, off int64) error {
 // inside refuses a record that would write outside the store.
 func (f *folder) inside(path string, r disk.Redo, st *state) error {
 	c := st.slot.Meta
-	if r.Meta.Length > c.Length || r.Meta.Codec != c.Codec || r.Meta.TailChunk != c.TailChunk || r.Meta.TailOffset != c.TailOffset {
+	if r.Meta.Length > c.Length || f.typed.Kind == Ragged && r.Meta.Length%2 != 0 || r.Meta.Codec != c.Codec || r.Meta.TailChunk != c.TailChunk || r.Meta.TailOffset != c.TailOffset {
 		return corrupt(path, "redo record %d does not follow checkpoint %d", r.Seq, c.Epoch)
 	}
 	for _, e := range r.Entries {
@@ -124,6 +127,9 @@ func (f *folder) inside(path string, r disk.Redo, st *state) error {
 // the payloads of the entries that carry one, each at its entry's place. A full disk fails it with
 // nothing changed; a failed sync poisons the handle.
 func (w *writer) journalRedo(length int64, entries []disk.RedoEntry, images [][]byte) error {
+	if err := w.openFor(length, entries); err != nil {
+		return err
+	}
 	r := disk.Redo{StoreID: w.slot.StoreID, Meta: w.header(), Seq: w.seq, Entries: entries}
 	r.Meta.Length = uint64(length)
 	size := int64(disk.RedoHeadSize+disk.RedoEntrySize*len(entries)) + int64(r.ImageBytes())
@@ -145,7 +151,7 @@ func (w *writer) journalRedo(length int64, entries []disk.RedoEntry, images [][]
 	}
 	for _, p := range pieces {
 		if _, err := w.journal.WriteAt(p, at); err != nil {
-			return fileError("journalling", err)
+			return w.unwrite(fileError("journalling", err))
 		}
 		at += int64(len(p))
 	}
@@ -154,6 +160,48 @@ func (w *writer) journalRedo(length int64, entries []disk.RedoEntry, images [][]
 	}
 	w.redo = (at - disk.RedoStart + disk.RedoAlign - 1) &^ (disk.RedoAlign - 1)
 	w.seq++
+	return nil
+}
+
+// unwrite takes back a record that failed while it was written: all of it may
+// be there, and then it would count.
+func (w *writer) unwrite(cause error) error {
+	var none [disk.RedoHeadSize]byte
+	_, err := w.journal.WriteAt(none[:], disk.RedoStart+w.redo)
+	if err == nil {
+		err = w.journal.Sync()
+	}
+	if err != nil {
+		return w.poison(errors.Join(cause, err))
+	}
+	return cause
+}
+
+// openFor opens for writing what carrying out a record changes, so that a link
+// or a missing right shows before the record counts.
+func (w *writer) openFor(length int64, entries []disk.RedoEntry) error {
+	limits := w.s.limits
+	tables := map[int]bool{}
+	for _, e := range entries {
+		id, _ := limits.segmentOf(int64(e.Index))
+		tables[id] = true
+		if e.Image {
+			if _, err := w.open(numbered(int(e.Entry.Chunk), chunkExt)); err != nil {
+				return err
+			}
+		}
+	}
+	for i := length; i < w.s.st.length; i += limits.Segment - i&(limits.Segment-1) {
+		id, _ := limits.segmentOf(i)
+		tables[id] = true // to be cut
+	}
+	for _, id := range slices.Sorted(maps.Keys(tables)) {
+		for _, ext := range []string{tableExt, sumExt} {
+			if _, err := w.open(numbered(id, ext)); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 

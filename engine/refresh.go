@@ -8,7 +8,7 @@ import "bytes"
 // different store there is an error. The writer's own view is always exact.
 func (s *Store) Refresh() error {
 	return s.alone(func() error {
-		if s.w != nil {
+		if s.holdsJournal() {
 			return nil
 		}
 		if s.pins.Load() > 0 {
@@ -35,7 +35,12 @@ func (s *Store) Refresh() error {
 	})
 }
 
-// pinned says that a snapshot is being taken, which needs the files to stay.
+// pinned says that a snapshot or a verification needs the records to stay.
 func (s *Store) pinned(what string) error {
-	return errorf(StatusBusy, s.path, "%s: %s: a snapshot is being taken through this handle", s.path, what)
+	return errorf(StatusBusy, s.path, "%s: %s: this handle is taking a snapshot or verifying", s.path, what)
+}
+
+// beingCompacted says that records are being moved.
+func (s *Store) beingCompacted(what string) error {
+	return errorf(StatusBusy, s.path, "%s: %s: this handle is compacting", s.path, what)
 }

@@ -37,6 +37,9 @@ func (s *Store) Snapshot(dest string) (*Task, error) {
 		return nil, err
 	}
 	defer s.leave()
+	if s.moving {
+		return nil, s.beingCompacted("snapshot")
+	}
 	c := &snapshot{s: s, v: s.view.Load()}
 	if err := c.begin(filepath.Clean(dest)); err != nil {
 		return nil, err
@@ -168,16 +171,16 @@ func (c *snapshot) finish() error {
 	}
 	defer func() { _ = make.meta.Close() }()
 	if v.version == 4 {
-		raw, err := readHead(s.meta, disk.MetaSize)
+		// Of the view: another handle may have upgraded the store meanwhile.
+		head := disk.Meta{Codec: s.codec, TailChunk: v.tailChunk, TailOffset: v.tailOffset, Length: uint64(v.length)}
+		old := head.EncodeVersion4()
+		if _, err = make.meta.WriteAt(old[:], 0); err == nil {
+			err = errors.Join(make.meta.Sync(), c.to.Sync())
+		}
 		if err != nil {
 			return err
 		}
-		if _, err = make.meta.WriteAt(raw, 0); err == nil {
-			err = make.meta.Sync()
-		}
-		if err != nil {
-			return err
-		}
+		make.typed.Version, make.typed.StoreID = 1, 0
 	} else {
 		make.typed.Version, make.typed.StoreID = 2, newID()
 		head := disk.Meta{
@@ -200,7 +203,7 @@ func (c *snapshot) finish() error {
 	if err := publishTyped(c.to, make.typed); err != nil {
 		return err
 	}
-	return make.syncParents(c.up)
+	return make.syncParents(c.to.Path(), c.up)
 }
 
 // overlay applies a redo chain to the copy, for a store that awaits recovery.

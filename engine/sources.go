@@ -38,6 +38,7 @@ type source struct {
 	file   vfs.File               // read by position; nil: closed
 	users  int                    // running reads of file
 	noMap  bool                   // mapping failed once
+	seen   int64                  // its size when it was last asked for
 }
 
 // mapped is a mapping and how many of its bytes the file had when last seen.
@@ -84,6 +85,9 @@ func (s *sources) remap(src *source, need int64) ([]byte, error) {
 	if now != nil && int64(len(now.bytes)) >= need {
 		return now.bytes, nil // another reader was faster
 	}
+	if src.noMap && need <= src.seen {
+		return nil, nil
+	}
 	file, err := s.openFile(src.id)
 	if err != nil {
 		return nil, err
@@ -97,6 +101,7 @@ func (s *sources) remap(src *source, need int64) ([]byte, error) {
 	if size < need {
 		return nil, io.EOF
 	}
+	src.seen = size
 	if size == 0 || src.noMap {
 		return nil, nil
 	}

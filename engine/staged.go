@@ -33,7 +33,6 @@ type staged struct {
 
 	table    []byte // the mapped segment that holds all of the table
 	perChunk uint64 // arithmetic places, or 0: through the table
-	segment  int
 
 	chunk uint32 // whose base and limit these are
 	base  uintptr

@@ -32,7 +32,8 @@ type Store struct {
 	stuck   error // a change was cut half-way: nothing here can be believed
 
 	view   atomic.Pointer[view]
-	pins   atomic.Int64 // running snapshots
+	pins   atomic.Int64 // running snapshots and verifications
+	moving bool         // a compaction is running; changed by who is alone
 	tables sources      // N.loc
 	sums   sources      // N.sum
 	chunks sources      // N.chunk
@@ -303,7 +304,7 @@ func (s *Store) Info() (Info, error) {
 		Identity: s.identity, Kind: s.typed.Kind, Mode: s.opts.Mode, Codec: s.codec,
 		Version: s.st.version, StoreID: s.typed.StoreID,
 		AllowEmpty: s.typed.Flags&disk.FlagAllowEmpty != 0,
-		Unsynced:   s.w != nil && s.w.pending, Dirty: s.st.dirty, Lockable: s.lockable,
+		Unsynced:   s.w != nil && s.w.pending && s.w.redo == 0, Dirty: s.st.dirty, Lockable: s.lockable,
 	}, nil
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
 
 	"loaderx/engine/internal/disk"
@@ -111,7 +112,7 @@ func (t *tail) accept(i int64) (e disk.Entry, ok bool, err error) {
 	}
 	stored := t.buf[:e.Phys]
 	if _, err := t.chunk.ReadAt(stored, int64(e.Offset)); err != nil {
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return e, false, nil
 		}
 		return e, false, fileError("reading the tail", err)
@@ -145,7 +146,7 @@ func (f *folder) readSome(name string, off, n int64) ([]byte, error) {
 	defer func() { _ = file.Close() }()
 	b := make([]byte, n)
 	got, err := file.ReadAt(b, off)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = nil
 	}
 	return b[:got], fileError("reading "+name, err)

@@ -73,7 +73,7 @@ func (s *Store) beginUpgrade() (*upgrade, error) {
 	if err := s.mayWrite(); err != nil {
 		return nil, err
 	}
-	w, err := s.lockJournal()
+	w, err := s.lockJournal(acquire)
 	if err != nil {
 		return nil, err
 	}
@@ -187,8 +187,7 @@ func (c *cursor) sumOf(i int64) (uint32, disk.Entry, error) {
 		}
 		bytes, err := c.mapped(e)
 		if err == nil && bytes == nil && e.Phys > 0 {
-			bytes = make([]byte, e.Phys)
-			err = c.pread(e, bytes)
+			bytes, err = c.preadNew(e.Entry)
 		}
 		sum = disk.Sum(e.Phys, e.Logic, bytes)
 		return err

@@ -2,15 +2,20 @@ package engine
 
 import (
 	"errors"
+	"maps"
 	"sync"
 
 	"loaderx/engine/internal/fan"
+	"loaderx/engine/internal/zstd"
 )
 
 const (
 	// verifyRecords and verifyBytes bound a step of a verification.
 	verifyRecords = 64 << 10
 	verifyBytes   = 64 << 20
+	// claimed is the largest record that Go's memory is taken for on the word
+	// of a table entry.
+	claimed = 1 << 20
 )
 
 // verification reads everything and changes nothing.
@@ -33,6 +38,9 @@ func (s *Store) Verify(itemBytes int64) (*Task, error) {
 		return nil, err
 	}
 	defer s.leave()
+	if s.moving {
+		return nil, s.beingCompacted("verify")
+	}
 	if itemBytes < 1 {
 		return nil, errorf(StatusArgument, s.path, "%s: expected elements of at least 1 byte, got %d", s.path, itemBytes)
 	}
@@ -41,7 +49,8 @@ func (s *Store) Verify(itemBytes int64) (*Task, error) {
 	if c.table, err = s.rows(c.v); err != nil {
 		return nil, err
 	}
-	c.t = &Task{s: s, step: c.step, stop: func() error { return nil }}
+	s.pins.Add(1) // a delete would make it see records where there are none
+	c.t = &Task{s: s, step: c.step, stop: func() error { s.pins.Add(-1); return nil }}
 	for _, e := range c.table.entries {
 		c.t.total += int64(e.Phys)
 	}
@@ -106,16 +115,29 @@ func (c *verification) record(cur *cursor, i int64, dst []byte) ([]byte, error) 
 	if err := c.sums(cur, i, payload, shape); err != nil {
 		return dst, err
 	}
+	if payload.Logic > claimed {
+		big, free, err := zstd.Scratch(int(payload.Logic))
+		if err != nil {
+			return dst, errorf(StatusMemory, c.s.path, "%s: no memory for the %d bytes that record %d is said to have", c.s.path, payload.Logic, i)
+		}
+		defer free()
+		return dst, c.decode(cur, i, payload, shape, big)
+	}
 	if int(payload.Logic) > cap(dst) {
 		dst = make([]byte, payload.Logic)
 	}
-	return dst, cur.guard(func() error {
+	return dst, c.decode(cur, i, payload, shape, dst[:payload.Logic])
+}
+
+// decode reads one record of the user's to dst.
+func (c *verification) decode(cur *cursor, i int64, payload, shape place, dst []byte) error {
+	return cur.guard(func() error {
 		if c.s.typed.Kind == Dense {
-			return cur.read(payload, dst[:payload.Logic])
+			return cur.read(payload, dst)
 		}
 		offsets := []int64{0, int64(payload.Logic)}
 		dims := make([]int64, shape.Logic/8-1)
-		to := RaggedDst{Payload: dst[:payload.Logic], Offsets: offsets, Dims: dims, DimOffsets: []int64{0, int64(len(dims))}}
+		to := RaggedDst{Payload: dst, Offsets: offsets, Dims: dims, DimOffsets: []int64{0, int64(len(dims))}}
 		return cur.pair([]int64{i}, 0, c.itemBytes, to)
 	})
 }
@@ -168,19 +190,31 @@ func (c *verification) note(i int64, err error) error {
 	return nil
 }
 
-// overlaps finds records whose bytes are also another's.
+// overlaps finds records whose bytes are also another's. What a record that is
+// bad already claims does not make its neighbour bad.
 func (c *verification) overlaps() {
-	r := c.table
-	for k := 1; k < len(r.order); k++ {
-		a, b := r.entries[r.order[k-1]], r.entries[r.order[k]]
-		if a.Chunk != b.Chunk || int64(a.Offset)+int64(a.Phys) <= int64(b.Offset) {
+	r, per := c.table, c.s.perRecord()
+	broken := maps.Clone(c.dead)
+	last := int64(-1)
+	for _, i := range r.order {
+		if broken[i/per] {
 			continue
 		}
-		for _, i := range r.order[k-1 : k+1] {
-			e := r.entries[i]
-			i /= c.s.perRecord()
-			path := c.s.path + "/" + numbered(int(e.Chunk), chunkExt)
-			_ = c.note(i, badRecord(i, path, int64(e.Offset), "its bytes are also those of another record"))
+		if last >= 0 {
+			a, b := r.entries[last], r.entries[i]
+			if a.Chunk == b.Chunk && int64(a.Offset)+int64(a.Phys) > int64(b.Offset) {
+				c.shared(last)
+				c.shared(i)
+			}
 		}
+		last = i
 	}
+}
+
+// shared notes that the record of physical record i overlaps another.
+func (c *verification) shared(i int64) {
+	e := c.table.entries[i]
+	i /= c.s.perRecord()
+	path := c.s.path + "/" + numbered(int(e.Chunk), chunkExt)
+	_ = c.note(i, badRecord(i, path, int64(e.Offset), "its bytes are also those of another record"))
 }

@@ -151,6 +151,9 @@ func newSetting(rng *rand.Rand) setting {
 		o.Limits.Chunk *= 2
 	}
 	o.round = []int64{60, 200, 0}[rng.IntN(3)]
+	if rng.IntN(4) == 0 {
+		o.Limits.Checkpoint = 100 // behind the appends
+	}
 	c := setting{o: o, version4: rng.IntN(4) == 0}
 	if rng.IntN(10) == 0 && o.Kind == Dense { // writes of several pages
 		c.o = denseOptions(3000, codec)
@@ -262,6 +265,11 @@ type rig struct {
 	lose int  // syncs until one fails; -1: never
 	drop bool // that sync loses the cached pages too
 	hit  bool // a fault has happened
+	mu   sync.Mutex
+	once *fault // for the fault tests
+	ops  int    // so far
+	seen []faultfs.Kind
+	idle bool // operations are the test's own
 	lost bool // it was a failed sync
 }
 
@@ -283,6 +291,17 @@ func buggy(fs vfs.FS, bug func(vfs.FS) vfs.FS) vfs.FS {
 func (r *rig) calm() { r.kill, r.full, r.lose, r.hit, r.lost = -1, -1, -1, false, false }
 
 func (r *rig) decide(op *faultfs.Op, do func() error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.idle {
+		return do()
+	}
+	if r.ops++; r.once != nil {
+		r.seen = append(r.seen, op.Kind)
+		if failed, err := r.once.strike(r, op); failed {
+			return err
+		}
+	}
 	changes := false
 	switch op.Kind {
 	case faultfs.Write, faultfs.Truncate, faultfs.Rename, faultfs.Remove, faultfs.Sync, faultfs.SyncDir:

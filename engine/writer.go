@@ -54,7 +54,7 @@ func (s *Store) becomeWriter() error {
 		if st.dirty {
 			return s.exclusively(s.recoverAsWriter)
 		}
-		w, err := s.lockJournal()
+		w, err := s.lockJournal(acquire)
 		if err != nil {
 			return err
 		}
@@ -82,12 +82,15 @@ func (s *Store) mayWrite() error {
 	case !s.lockable:
 		return errorf(StatusReadOnly, s.path, "%s: the file system has no locks, so the store can only be read", s.path)
 	}
+	if err := s.dir.Writable(); err != nil {
+		return s.notWritable(err)
+	}
 	return nil
 }
 
 // lockJournal opens the files that every writer needs, with the lock on
-// journal.zr.
-func (s *Store) lockJournal() (*writer, error) {
+// journal.zr, which take takes.
+func (s *Store) lockJournal(take func(file vfs.File, exclusive bool) error) (*writer, error) {
 	meta, err := s.dir.Open(metaName, vfs.Write)
 	if err != nil {
 		return nil, s.notWritable(err)
@@ -98,7 +101,7 @@ func (s *Store) lockJournal() (*writer, error) {
 		return nil, s.notWritable(err)
 	}
 	w := &writer{s: s, journal: journal, meta: meta, files: map[string]*outFile{}}
-	if err = acquire(journal, true); err == nil {
+	if err = take(journal, true); err == nil {
 		if ok, currentErr := s.meta.Current(); currentErr != nil || !ok {
 			err = errorf(StatusBusy, s.path, "%s was replaced by another: open the store again", s.meta.Path())
 		}
@@ -135,6 +138,13 @@ func (w *writer) start(st state) error {
 		}
 	} else {
 		w.slot = st.slot
+		// Whoever made the store may have died before syncing the folder, and
+		// records must not be in a store that has lost its name.
+		if st.slot.Meta.Epoch == 1 {
+			if err := s.dir.Sync(); err != nil {
+				return fileError("syncing the folder", err)
+			}
+		}
 	}
 	return w.sweepAndReserve()
 }
@@ -202,6 +212,9 @@ func (w *writer) trimTables(names []string) (cut bool, err error) {
 				continue
 			}
 			limits := w.s.limits
+			if id > 0 && id*limits.Segment >= w.s.st.length {
+				w.names = true // made by a dead writer, who may not have synced it
+			}
 			keep := min(max(w.s.st.length-id*limits.Segment, 0), limits.Segment) * size
 			have, err := w.s.sizeOf(name)
 			if err != nil {

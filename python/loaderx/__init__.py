@@ -5,6 +5,7 @@ The names people use are here and in the modules that define them:
 - ``loaderx.zrecord``: ``DenseStore``, ``RaggedStore`` and what belongs to them,
 - ``loaderx.zsampler``: ``Sampler``, the order of indices,
 - ``loaderx.dataloader``: ``DataLoader``, batches in step order,
+- ``loaderx.utils``: ``train_dict``, ``advise``, ``delete_aligned``,
 - ``loaderx.errors``: every exception.
 
 Imports point one way: the public modules use the private ones, ``_native`` is
@@ -36,12 +37,16 @@ if TYPE_CHECKING:
         UnsupportedStoreError,
         ZrecordError,
     )
+    from loaderx.utils import advise, delete_aligned, train_dict
     from loaderx.zrecord import (
         DICT_TIER_DEFAULT,
         DICT_TIERS,
         MAX_RECORD_LEN,
+        BadRecord,
         DenseStore,
+        RaggedBatch,
         RaggedStore,
+        VerifyReport,
     )
     from loaderx.zsampler import Sampler
 
@@ -51,6 +56,7 @@ __all__ = [
     "DICT_TIERS",
     "DICT_TIER_DEFAULT",
     "MAX_RECORD_LEN",
+    "BadRecord",
     "CorruptRecordError",
     "CorruptStoreError",
     "DataLoader",
@@ -58,6 +64,7 @@ __all__ = [
     "ForkedProcessError",
     "LoaderClosedError",
     "NotAStoreError",
+    "RaggedBatch",
     "RaggedStore",
     "RecordIndexError",
     "Sampler",
@@ -68,18 +75,28 @@ __all__ = [
     "StoreMismatchError",
     "StoreReadOnlyError",
     "UnsupportedStoreError",
+    "VerifyReport",
     "ZrecordError",
     "__version__",
+    "advise",
+    "delete_aligned",
+    "train_dict",
 ]
 
 _HOME = {
     "DICT_TIERS": "loaderx.zrecord",
     "DICT_TIER_DEFAULT": "loaderx.zrecord",
     "MAX_RECORD_LEN": "loaderx.zrecord",
+    "BadRecord": "loaderx.zrecord",
     "DataLoader": "loaderx.dataloader",
     "DenseStore": "loaderx.zrecord",
+    "RaggedBatch": "loaderx.zrecord",
     "RaggedStore": "loaderx.zrecord",
     "Sampler": "loaderx.zsampler",
+    "VerifyReport": "loaderx.zrecord",
+    "advise": "loaderx.utils",
+    "delete_aligned": "loaderx.utils",
+    "train_dict": "loaderx.utils",
 }
 
 

@@ -19,7 +19,7 @@ from loaderx.errors import ZrecordError
 
 
 class Turn:
-    """Lets one append at a time use a store; a waiting thread answers Ctrl-C."""
+    """Lets one change at a time use a store; a waiting thread answers Ctrl-C."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -31,8 +31,8 @@ class Turn:
         me = threading.get_ident()
         if self._owner == me:
             raise ZrecordError(
-                f"{path}: expected the append that is running in this thread to end first, "
-                "got another append or sync from within its iterator",
+                f"{path}: expected the change of the store that is running in this thread to end "
+                "first, got another one from within its iterator or progress function",
                 path=path,
             )
         with self._lock:

@@ -20,7 +20,7 @@ IndexArray = np.ndarray[Any, np.dtype[np.int64]]
 
 _EXPECTED = "expected an integer, or a tuple, list, 1-D integer array, slice or boolean mask"
 _INT64 = np.dtype(np.int64)
-_INT64_MAX = (1 << 63) - 1
+INT64_MAX = (1 << 63) - 1
 
 
 def normalize(index: Any, store: Any) -> int | IndexArray:
@@ -71,8 +71,21 @@ def normalize_set(index: Any, store: Any) -> IndexArray:
     return found
 
 
+def within(index: IndexArray, store: Any) -> IndexArray:
+    """Wrap negative indices here, where the engine is not asked to.
+
+    Raises:
+        RecordIndexError: an index outside the store.
+    """
+    length = len(store)
+    outside = np.flatnonzero((index < -length) | (index >= length))
+    if len(outside):
+        raise _outside(int(index[outside[0]]), store)
+    return np.where(index < 0, index + length, index)
+
+
 def _one(index: int, store: Any) -> int:
-    if not -_INT64_MAX <= index <= _INT64_MAX:
+    if not -INT64_MAX <= index <= INT64_MAX:
         raise _outside(index, store)
     return index
 
@@ -89,7 +102,7 @@ def _from_array(index: np.ndarray[Any, Any], store: Any) -> int | IndexArray:
         )
     if kind == "b":
         return _from_mask(index, store)
-    if kind == "u" and index.dtype.itemsize == 8 and index.size and int(index.max()) > _INT64_MAX:
+    if kind == "u" and index.dtype.itemsize == 8 and index.size and int(index.max()) > INT64_MAX:
         raise _outside(int(index.max()), store)
     return np.ascontiguousarray(index, _INT64)
 
@@ -147,7 +160,9 @@ def _element_by_element(index: Any, store: Any) -> IndexArray:
 
 def _outside(index: int, store: Any) -> RecordIndexError:
     return RecordIndexError(
-        f"index {index} is out of range for {len(store)} records of {store.path}", path=store.path
+        f"index {index} is out of range for {len(store)} records of {store.path}",
+        path=store.path,
+        index=index,
     )
 
 

@@ -32,8 +32,8 @@ SMALL_MOST = 1024
 SMALL_LEAST = 8
 
 
-class _Class:
-    """The idle blocks of one size."""
+class BlockClass:
+    """The blocks of one size, and the list of the idle ones."""
 
     __slots__ = ("size", "free", "release")
 
@@ -42,8 +42,16 @@ class _Class:
         self.free: list[Any] = []
         self.release = _releaser(self)
 
+    def take(self) -> Any:
+        """Hand out a block, as take() does."""
+        try:
+            block = self.free.pop()
+        except IndexError:
+            block = _allocate(self.size)
+        return _native.ffi.gc(block, self.release, self.size)
 
-def _releaser(block_class: _Class) -> Callable[[Any], None]:
+
+def _releaser(block_class: BlockClass) -> Callable[[Any], None]:
     """What takes a block back: a closure, because it runs once per array."""
     free, size = block_class.free, block_class.size
     most = max(SMALL_LEAST, min(SMALL_MOST, SMALL_BYTES // size))
@@ -63,7 +71,7 @@ def _releaser(block_class: _Class) -> Callable[[Any], None]:
     return release_large if size >= LARGE else release_small
 
 
-_classes: dict[int, _Class] = {}
+_classes: dict[int, BlockClass] = {}
 # The addresses of all blocks that were allocated and not freed.
 _blocks: set[int] = set()
 
@@ -82,17 +90,18 @@ def take(nbytes: int) -> Any:
         MemoryError: the system has no more.
         ForkedProcessError: in a forked child.
     """
+    return class_of(nbytes).take()
+
+
+def class_of(nbytes: int) -> BlockClass:
+    """The class whose blocks hold that many bytes, with at most a quarter to spare."""
     last = (nbytes - 1) | 63
     shift = last.bit_length() - 3
     size = ((last >> shift) + 1) << shift
     block_class = _classes.get(size)
     if block_class is None:
-        block_class = _classes.setdefault(size, _Class(size))
-    try:
-        block = block_class.free.pop()
-    except IndexError:
-        block = _allocate(size)
-    return _native.ffi.gc(block, block_class.release, size)
+        block_class = _classes.setdefault(size, BlockClass(size))
+    return block_class
 
 
 def array(

@@ -49,8 +49,8 @@ class Opened(NamedTuple):
     allow_empty: bool
 
 
-def as_path(path: Any) -> str:
-    """Make the absolute path of a store.
+def as_path(path: Any, argument: str = "path") -> str:
+    """Make the absolute path of a store; argument is what messages call it.
 
     Raises:
         TypeError: not a str, bytes or path object.
@@ -60,15 +60,15 @@ def as_path(path: Any) -> str:
         name = os.fsdecode(path)
     except TypeError:
         raise TypeError(
-            f"path: expected a str, bytes or path object, got {type(path).__name__} {path!r}"
+            f"{argument}: expected a str, bytes or path object, got {type(path).__name__} {path!r}"
         ) from None
     if not name:
-        raise ValueError("path: expected the folder of a store, got an empty path")
+        raise ValueError(f"{argument}: expected the folder of a store, got an empty path")
     if "\0" in name:
-        raise ValueError(f"path: expected no NUL character, got {name!r}")
+        raise ValueError(f"{argument}: expected no NUL character, got {name!r}")
     if name.startswith("~"):
         raise ValueError(
-            f"path: expected one without a leading ~, which is not expanded, got {name!r}; "
+            f"{argument}: expected one without a leading ~, which is not expanded, got {name!r}; "
             "use os.path.expanduser(path), or ./~ for a folder of that name"
         )
     return os.path.abspath(name)
@@ -188,7 +188,8 @@ def _describe(handle: int, path: str, kind: int) -> Opened:
             bytes(ffi.buffer(text, info.identity_bytes)), info.width if kind == DENSE else None
         )
     except ValueError as reason:
-        raise CorruptStoreError(f"{path}: {reason}", path=os.path.join(path, "store.zr")) from None
+        file = os.path.join(path, "store.zr")
+        raise CorruptStoreError(f"{file}: {reason}", path=file) from None
     if not info.lockable:
         warnings.warn(
             f"the file system of {path} cannot lock: the store is open for reading, and nothing "

@@ -1,6 +1,6 @@
 """Reading ragged records: one native call for payloads, offsets and shapes.
 
-The arrays of a call share its buffer. How large that must be is not known
+The records of a call share its buffer. How large that must be is not known
 before: it is guessed from the records read so far, and when the guess was too
 small the engine says how much it takes (LX_ROOM), without having copied.
 """
@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from loaderx import _memory, _native
+from loaderx._batch import RaggedBatch
+
+IndexArray = np.ndarray[Any, np.dtype[np.int64]]
 
 # More records than this go in several calls, whatever their size.
 CALL_RECORDS = 1 << 16
@@ -33,6 +36,10 @@ class Guess:
         """Bytes that count records will probably fit into, within one call's bound."""
         return min(int(self.nbytes * count * 1.1) + 64 if self.nbytes else 0, _native.CALL_BYTES)
 
+    def dims(self, count: int) -> int:
+        """Dimensions that count records will probably have together."""
+        return int(self.ndim * count * 1.1) + 8
+
     def learn(self, count: int, nbytes: int, dims: int) -> None:
         self.nbytes = nbytes / count
         self.ndim = dims / count
@@ -48,7 +55,7 @@ class Call(NamedTuple):
     max_threads: int
 
 
-def gather(call: Call, index: np.ndarray[Any, Any]) -> list[Any]:
+def gather(call: Call, index: IndexArray) -> list[Any]:
     """Read records.
 
     Args:
@@ -81,63 +88,138 @@ def gather(call: Call, index: np.ndarray[Any, Any]) -> list[Any]:
     return out
 
 
-def _cut(part: np.ndarray[Any, Any], offsets: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
-    """Cut an index where its records reach the bound of a call: at least one in each piece."""
+def gather_packed(call: Call, index: IndexArray) -> RaggedBatch:
+    """Read records into one array, with their offsets and shapes; otherwise as gather."""
+    count, guess = len(index), call.guess
+    if 0 < count <= CALL_RECORDS:
+        room = guess.room(count)
+        block = _memory.take(room) if room else _native.ffi.NULL
+        answer = _ask(call, index, block, room, guess.dims(count))
+        if answer.status == 0:
+            return _packed(call, block, answer.offsets, answer.dims, answer.dim_offsets)
+    offsets, dim_offsets = sizes(call, index)
+    total = int(offsets[-1])
+    block = _memory.take(total) if total else _native.ffi.NULL
+    base = _native.ffi.cast("char *", block)
+    dims = np.empty(int(dim_offsets[-1]), np.int64)
+    start = 0
+    for part in _cut(index, offsets):
+        stop = start + len(part)
+        first, last = int(offsets[start]), int(offsets[stop])
+        low, high = int(dim_offsets[start]), int(dim_offsets[stop])
+        answer = _ask(call, part, base + first, last - first, high - low)
+        if answer.status:
+            raise call.failure(answer.status)
+        dims[low:high] = answer.dims[: high - low]
+        start = stop
+    return _packed(call, block, offsets, dims, dim_offsets)
+
+
+def sizes(call: Call, index: IndexArray) -> tuple[IndexArray, IndexArray]:
+    """How large records are, without reading them.
+
+    Returns:
+        The running sums, from 0, of their bytes and of their numbers of
+        dimensions: int64, (n + 1,) each.
+    """
+    offsets, dim_offsets = (np.zeros(len(index) + 1, np.int64) for _ in range(2))
+    for start in range(0, len(index), CALL_RECORDS):
+        part = index[start : start + CALL_RECORDS]
+        answer = _ask(call, part, _native.ffi.NULL, 0, 0)
+        rows = slice(start + 1, start + 1 + len(part))
+        np.add(answer.offsets[1:], offsets[start], out=offsets[rows])
+        np.add(answer.dim_offsets[1:], dim_offsets[start], out=dim_offsets[rows])
+    return offsets, dim_offsets
+
+
+def _packed(
+    call: Call, block: Any, offsets: IndexArray, dims: IndexArray, dim_offsets: IndexArray
+) -> RaggedBatch:
+    """Make the batch over a block that holds its payload."""
+    nbytes, count, item = int(offsets[-1]), len(offsets) - 1, call.dtype.itemsize
+    shape = (nbytes // item,)
+    values = _memory.array(block, nbytes, shape, call.dtype) if nbytes else np.empty(0, call.dtype)
+    # Of no records it is not known how many dimensions they have: one, as most.
+    ndim = int(dim_offsets[1]) if count else 1
+    shapes: IndexArray | list[tuple[int, ...]]
+    if bool((np.diff(dim_offsets) == ndim).all()):
+        shapes = dims[: count * ndim].reshape(count, ndim).copy()
+    else:
+        shapes = _shapes(dims, dim_offsets)
+    return RaggedBatch(values, offsets // item, shapes)
+
+
+def _cut(part: IndexArray, offsets: IndexArray) -> list[IndexArray]:
+    """Cut an index where its records reach the bounds of a call: at least one in each piece."""
     pieces, start = [], 0
     while start < len(part):
         bound = int(offsets[start]) + _native.CALL_BYTES
         end = max(start + 1, int(np.searchsorted(offsets, bound, "right")) - 1)
+        end = min(end, start + CALL_RECORDS)
         pieces.append(part[start:end])
         start = end
     return pieces
 
 
-def _gather_once(
-    call: Call, index: np.ndarray[Any, Any], room: int
-) -> tuple[list[Any] | None, np.ndarray[Any, Any]]:
+def _gather_once(call: Call, index: IndexArray, room: int) -> tuple[list[Any] | None, IndexArray]:
     """One call of the engine, a second one where only the dimensions lacked room.
 
     Returns:
         The arrays, or None if room bytes are too few; and the byte offsets.
     """
-    ffi, count = _native.ffi, len(index)
-    block = _memory.take(room) if room else ffi.NULL
-    dims_room = int(call.guess.ndim * count * 1.1) + 8
+    block = _memory.take(room) if room else _native.ffi.NULL
+    dims_room = call.guess.dims(len(index))
     while True:
-        # Offsets, offsets of shapes, and shapes: one array, because each costs a wrapping.
-        numbers = np.empty(2 * (count + 1) + dims_room, np.int64)
-        base = ffi.from_buffer("int64_t[]", numbers)
-        status = _native.lib.lx_ragged_gather(
-            call.store,
-            ffi.from_buffer(index),
-            count,
-            call.dtype.itemsize,
-            block,
-            room,
-            base,
-            base + 2 * (count + 1),
-            dims_room,
-            base + (count + 1),
-            call.max_threads,
-            _native.scratch.error,
-        )
-        offsets, dim_offsets = numbers[: count + 1], numbers[count + 1 : 2 * (count + 1)]
-        if status not in (0, _ROOM):
-            raise call.failure(status)
-        call.guess.learn(count, int(offsets[-1]), int(dim_offsets[-1]))
-        if status == 0:
-            dims = numbers[2 * (count + 1) :]
-            return _arrays(block, offsets, dims, dim_offsets, call.dtype), offsets
-        if int(offsets[-1]) > room:
-            return None, offsets
-        dims_room = int(dim_offsets[-1])
+        answer = _ask(call, index, block, room, dims_room)
+        if answer.status == 0:
+            arrays = _arrays(block, answer.offsets, answer.dims, answer.dim_offsets, call.dtype)
+            return arrays, answer.offsets
+        if int(answer.offsets[-1]) > room:
+            return None, answer.offsets
+        dims_room = int(answer.dim_offsets[-1])
+
+
+class _Answer(NamedTuple):
+    """What the engine said: LX_OK, or LX_ROOM with the offsets only."""
+
+    status: int
+    offsets: IndexArray
+    dim_offsets: IndexArray
+    dims: IndexArray
+
+
+def _ask(call: Call, index: IndexArray, block: Any, room: int, dims_room: int) -> _Answer:
+    """Call the engine once. A status that is neither LX_OK nor LX_ROOM is raised."""
+    ffi, count = _native.ffi, len(index)
+    # Offsets, offsets of shapes, and shapes: one array, because each costs a wrapping.
+    numbers = np.empty(2 * (count + 1) + dims_room, np.int64)
+    base = ffi.from_buffer("int64_t[]", numbers)
+    status = _native.lib.lx_ragged_gather(
+        call.store,
+        ffi.from_buffer(index),
+        count,
+        call.dtype.itemsize,
+        block,
+        room,
+        base,
+        base + 2 * (count + 1),
+        dims_room,
+        base + (count + 1),
+        call.max_threads,
+        _native.scratch.error,
+    )
+    if status not in (0, _ROOM):
+        raise call.failure(status)
+    offsets, dim_offsets = numbers[: count + 1], numbers[count + 1 : 2 * (count + 1)]
+    call.guess.learn(count, int(offsets[-1]), int(dim_offsets[-1]))
+    return _Answer(status, offsets, dim_offsets, numbers[2 * (count + 1) :])
 
 
 def _arrays(
     block: Any,
-    offsets: np.ndarray[Any, Any],
-    dims: np.ndarray[Any, Any],
-    dim_offsets: np.ndarray[Any, Any],
+    offsets: IndexArray,
+    dims: IndexArray,
+    dim_offsets: IndexArray,
     dtype: np.dtype[Any],
 ) -> list[Any]:
     """Make one array for each record, over the block that holds them all."""
@@ -153,9 +235,13 @@ def _arrays(
         flat: np.ndarray[Any, Any] = np.ndarray((nbytes // dtype.itemsize,), dtype, buffer)
         ends = (offsets // dtype.itemsize).tolist()
         return [flat[a:b] for a, b in zip(ends, ends[1:])]
-    lengths, bounds = dims.tolist(), dim_offsets.tolist()
-    shapes = [tuple(lengths[a:b]) for a, b in zip(bounds, bounds[1:])]
     return [
         np.ndarray(shape, dtype, buffer, offset)
-        for shape, offset in zip(shapes, offsets[:-1].tolist())
+        for shape, offset in zip(_shapes(dims, dim_offsets), offsets[:-1].tolist())
     ]
+
+
+def _shapes(dims: IndexArray, dim_offsets: IndexArray) -> list[tuple[int, ...]]:
+    """One tuple for each record."""
+    lengths, bounds = dims.tolist(), dim_offsets.tolist()
+    return [tuple(lengths[a:b]) for a, b in zip(bounds, bounds[1:])]

@@ -26,6 +26,8 @@ TICKET_BYTES = 6 << 20
 TICKET_STEPS = 256
 # How long a worker waits for room before it ends.
 LINGER_SECONDS = 0.05
+# The end of a ring that has none: no step can be that far.
+ENDLESS = 1 << 63
 
 
 class Taken(NamedTuple):
@@ -46,11 +48,29 @@ class Wait(NamedTuple):
 
     lock: threading.Lock
 
+    def wait(self) -> None:
+        """Wait for it, in short turns: a signal just before the wait would not end it."""
+        while not self.lock.acquire(timeout=0.2):
+            pass
+
 
 class Ring:
     """The state that consumer and workers share, all of it under one lock."""
 
-    def __init__(self, job: Job, workers: int, prefetch: int, step: int) -> None:
+    def __init__(
+        self,
+        job: Job,
+        workers: int,
+        prefetch: int,
+        step: int,
+        end: int = ENDLESS,
+        max_memory: int | None = None,
+    ) -> None:
+        self._end = end
+        self._max_memory = max_memory
+        # Until a batch was read it may be as large as it likes, so there is one only.
+        self._step_bytes = max_memory or 0
+        self._unmeasured = True
         self._job = job
         self._workers = workers
         self._prefetch = prefetch
@@ -65,6 +85,7 @@ class Ring:
         self._done: dict[int, Result] = {}
         self._current = Result(step)
         self.consumed = step
+        self.ready = 0
         self.closed = False
 
     # ---- the consumer's side; one thread at a time ----
@@ -84,6 +105,7 @@ class Ring:
             if 0 <= position < len(current.batches):
                 batch = current.batches[position]
                 self.consumed = step + 1
+                self.ready -= 1
                 current.batches[position] = None  # the ring keeps no batch alive
                 if self._idle and self._has_room():
                     self._room.notify()
@@ -119,6 +141,7 @@ class Ring:
         with self._lock:
             self._generation += 1
             self._done = {}
+            self.ready = 0
             self._current = Result(step)
             self._claimed = self.consumed = step
             self._room.notify_all()
@@ -128,9 +151,14 @@ class Ring:
         with self._lock:
             self.closed = True
             self._done = {}
+            self.ready = 0
             self._current = Result(self.consumed)
             self._room.notify_all()
             self._wake()
+
+    def is_worker(self) -> bool:
+        """Whether the calling thread is one of the ring's workers."""
+        return threading.current_thread() in self._threads
 
     def join(self, seconds: float) -> None:
         """Wait for the workers to end, but no longer than that, and never for oneself."""
@@ -169,9 +197,9 @@ class Ring:
                 self._idle -= 1
             if self.closed:
                 return None
-            step = self._claimed
-            self._claimed = step + self._steps
-            return self._generation, step, self._steps
+            step, steps = self._claimed, min(self._ticket(), self._end - self._claimed)
+            self._claimed = step + steps
+            return self._generation, step, steps
 
     def put(self, generation: int, steps: int, result: Result) -> None:
         """Hand over a ticket's result, and learn from it how large tickets should be."""
@@ -179,6 +207,8 @@ class Ring:
             if generation != self._generation or self.closed:
                 return
             self._done[result.first] = result
+            self.ready += len(result.batches)
+            self._measure(result, steps)
             if steps == self._steps and result.error is None:
                 self._resize(result)
             self._wake()
@@ -192,17 +222,41 @@ class Ring:
     def _missing(self) -> int:
         """How many more workers would find a ticket."""
         absent = self._workers - len(self._threads)
-        return absent and min(absent, self._free() // self._steps - self._idle)
+        return absent and min(absent, self._free() // self._ticket() - self._idle)
 
     def _window(self) -> int:
         """How many steps may be claimed and not consumed."""
-        return max(self._prefetch + self._workers, self._steps * (self._workers + 1))
+        window = max(self._prefetch + self._workers, self._steps * (self._workers + 1))
+        if self._max_memory is None:
+            return window
+        return max(1, min(window, self._max_memory // max(1, self._step_bytes)))
+
+    def _ticket(self) -> int:
+        """How many steps a ticket has now."""
+        return self._steps if self._max_memory is None else min(self._steps, self._window())
 
     def _free(self) -> int:
-        return self._window() - (self._claimed - self.consumed)
+        """How many steps may be claimed now."""
+        if self._claimed >= self._end:
+            return 0
+        return self._window() - (self._claimed - self._held_from())
+
+    def _held_from(self) -> int:
+        """The first step whose memory counts: batches of a ticket share theirs."""
+        current = self._current
+        if self._max_memory is None or self.consumed >= current.first + len(current.batches):
+            return self.consumed
+        return current.first
 
     def _has_room(self) -> bool:
-        return self._free() >= self._steps
+        return self._free() >= self._ticket()
+
+    def _measure(self, result: Result, steps: int) -> None:
+        """Learn how large a batch can be, for max_memory."""
+        if self._max_memory is not None and result.error is None:
+            largest = 0 if self._unmeasured else self._step_bytes
+            self._step_bytes = max(largest, -(-result.nbytes // steps))
+            self._unmeasured = False
 
     def _resize(self, result: Result) -> None:
         small = result.seconds < TICKET_SECONDS and 2 * result.nbytes <= TICKET_BYTES

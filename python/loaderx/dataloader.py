@@ -9,23 +9,23 @@
 
 from __future__ import annotations
 
-import atexit
-import threading
-import weakref
-from typing import Any, Callable
+from typing import Any, Callable, Literal
 
-from loaderx import _native
-from loaderx._order import order_of
-from loaderx._ring import Failed, Ring, Taken
+from loaderx import _native, _state, _stats
+from loaderx._epoch import Epoch, check_tail, places_of
+from loaderx._feed import Feed, OnStep
+from loaderx._order import Order, order_of
+from loaderx._random import generator, takes_rng
+from loaderx._ranks import as_ranks
+from loaderx._ring import ENDLESS
+from loaderx._streams import as_ragged, as_streams, common_length
 from loaderx._ticket import Job
-from loaderx.errors import LoaderClosedError
 from loaderx.zrecord import DenseStore, RaggedStore
 from loaderx.zsampler import Mode, Sampler, as_int
 
 __all__ = ["DataLoader"]
 
-# How long close() waits for workers that are in the middle of a batch.
-_JOIN_SECONDS = 0.5
+_LAST_STEP = (1 << 63) - 2
 
 
 class DataLoader:
@@ -49,13 +49,26 @@ class DataLoader:
         prefetch_size: batches made ahead, at least 1.
         mode: the order, a Sampler.Mode or its number: SEQUENTIAL 0, IID 1,
             CYCLIC 2.
-        seed: of the order, 0 to 2**64 - 1.
+        seed: of the order and of a transform's rng, 0 to 2**64 - 1.
         transform: called with each batch on a worker; what it returns is what
-            the consumer gets.
+            the consumer gets. One that must be given two arguments, or whose
+            second is named rng, is called with ``(batch, rng)``: a NumPy
+            Generator of its own for each seed, step and rank, so that the same
+            step is always transformed in the same way.
         sampler: a Sampler, or an object with ``indices_at(step)`` or ``next()``
-            that gives 1-D integer arrays. It replaces batch_size, mode, seed,
-            rank and world_size; a Sampler is taken up at its step.
-        rank, world_size: which part of each batch this loader gives.
+            that gives 1-D integer arrays. It replaces batch_size and mode, a
+            Sampler also seed, rank and world_size, and is taken up at its step.
+        rank, world_size: which part of each batch this loader gives. rank="auto"
+            takes both from torch.distributed if that is initialised, else from
+            RANK and WORLD_SIZE in the environment.
+        ragged: what a ragged stream gives: "list" arrays, "packed" a RaggedBatch,
+            "padded" what its pad() gives, an array filled up with zeros and the
+            lengths. For other padding, call pad() in the transform.
+        max_memory: bytes that batches made ahead and in the making may take, as they
+            are read; at least one batch is made. None: prefetch_size says it.
+        on_step: called in the consumer's thread before each batch is given, with
+            ``step``, ``waited`` (seconds for this batch) and ``ready`` (batches
+            made ahead) as attributes of its argument.
 
     Raises:
         TypeError, ValueError: an argument outside what is described above; for
@@ -71,50 +84,84 @@ class DataLoader:
         prefetch_size: int = 4,
         mode: int = Mode.CYCLIC,
         seed: int = 42,
-        transform: Callable[[dict[str, Any]], Any] | None = None,
+        transform: Callable[..., Any] | None = None,
         *,
         sampler: Any = None,
-        rank: int = 0,
+        rank: int | Literal["auto"] = 0,
         world_size: int = 1,
+        ragged: str = "list",
+        max_memory: int | None = None,
+        on_step: OnStep | None = None,
     ) -> None:
         self._num_workers = as_int("num_workers", num_workers, 0, 1 << 16)
         self._prefetch_size = as_int("prefetch_size", prefetch_size, 1, 1 << 30)
-        if transform is not None and not callable(transform):
-            raise TypeError(
-                f"transform: expected a callable or None, got {type(transform).__name__}"
-            )
-        self._streams = _as_streams(streams)
-        length = _common_length(self._streams)
-        step = 0
+        self._max_memory = max_memory
+        if max_memory is not None:
+            self._max_memory = as_int("max_memory", max_memory, 1, (1 << 63) - 1)
+        for name, value in (("transform", transform), ("on_step", on_step)):
+            if value is not None and not callable(value):
+                raise TypeError(f"{name}: expected a callable or None, got {type(value).__name__}")
+        self._streams = as_streams(streams)
+        length = common_length(self._streams)
         if sampler is None:
             sampler = Sampler(length, batch_size, mode, seed, rank=rank, world_size=world_size)
-        elif isinstance(sampler, Sampler):
-            if sampler.length != length:
-                raise ValueError(
-                    f"sampler: expected one for the streams' length {length}, "
-                    f"got length {sampler.length}"
-                )
-            step = sampler.step
+        elif isinstance(sampler, Sampler) and sampler.length != length:
+            raise ValueError(
+                f"sampler: expected one for the streams' length {length}, "
+                f"got length {sampler.length}"
+            )
         self._sampler = sampler
+        self._take_settings(seed, rank, world_size)
         self._transform = transform
-        workers = self._num_workers
+        self._on_step = on_step
+        self._fingerprints = {n: _state.fingerprint(s) for n, s in self._streams.items()}
+        self._workers = self._num_workers
         if transform is None:
-            workers = min(workers, int(_native.lib.lx_parallelism()))
-        # Workers are parallel enough; only one alone lets the engine use other processors.
-        self._job = Job(self._streams, order_of(sampler), transform, 0 if workers <= 1 else 1)
-        self._ring = Ring(self._job, workers, self._prefetch_size, step)
-        self._turn = threading.Lock()
-        _open_loaders.add(self)
+            self._workers = min(self._workers, int(_native.lib.lx_parallelism()))
+        self._job = Job(
+            self._streams,
+            order_of(sampler),
+            transform,
+            self._random() if takes_rng(transform) else None,
+            # Workers are parallel enough; only one alone lets the engine use other processors.
+            0 if self._workers <= 1 else 1,
+            _stats.Stats(list(self._streams)),
+            as_ragged(ragged),
+        )
+        step = sampler.step if isinstance(sampler, Sampler) else 0
+        self._feed = self._feed_of(self._job.order, step, ENDLESS)
+
+    def _take_settings(self, seed: Any, rank: Any, world_size: Any) -> None:
+        """Keep what a batch depends on beside the data."""
+        sampler = self._sampler
+        if isinstance(sampler, Sampler):
+            seed, rank, world_size = sampler.seed, sampler.rank, sampler.world_size
+        rank, world_size = as_ranks(rank, world_size)
+        self._seed = as_int("seed", seed, 0, (1 << 64) - 1)
+        self._world_size = as_int("world_size", world_size, 1, (1 << 31) - 1)
+        self._rank = as_int("rank", rank, 0, self._world_size - 1)
+
+    def _random(self) -> Callable[[int], Any]:
+        """What makes a step's generator. It does not hold the loader, which workers must not."""
+        seed, rank = self._seed, self._rank
+        return lambda step: generator(seed, step, rank)
+
+    def _feed_of(self, order: Order, step: int, end: int) -> Feed:
+        """Make a feed of this loader's batches in some order."""
+        job = self._job.ordered(order)
+        return Feed(
+            job, self._workers, self._prefetch_size, step, end, self._on_step, self._max_memory
+        )
 
     @property
     def step(self) -> int:
         """The step of the batch that next() gives."""
-        return self._ring.consumed
+        return self._feed.step
 
     @property
     def closed(self) -> bool:
         """Whether the loader was closed, by close() or by an error."""
-        return self._ring.closed
+        return self._feed.ring.closed
 
     def __iter__(self) -> DataLoader:
         return self
@@ -125,16 +172,11 @@ class DataLoader:
         Raises:
             LoaderClosedError: after close().
             ForkedProcessError: in a forked child.
-            Exception: what the transform, the sampler or a store raised for this
-                step, with a note that says so. The loader is closed then.
+            ZrecordError: called by the loader's own transform, sampler or on_step.
+            Exception: what the transform, the sampler, on_step or a store raised for
+                this step, with a note that says so. The loader is closed then.
         """
-        self._require_open()
-        with self._turn:
-            found = self._make() if self._num_workers == 0 else self._wait()
-        if isinstance(found, Taken):
-            return found.batch
-        self._ring.close()
-        raise found.error
+        return self._feed.next()
 
     next = __next__
 
@@ -145,11 +187,11 @@ class DataLoader:
             TypeError: the sampler has only next().
             LoaderClosedError: after close().
         """
-        step = as_int("step", step, 0, (1 << 63) - 2)
-        self._require_open()
+        step = as_int("step", step, 0, _LAST_STEP)
+        self._feed.require_open()
+        self._feed.require_outside("seek")
         self._require_pure("seek")
-        with self._turn:
-            self._ring.seek(step)
+        self._feed.seek(step)
 
     def batch_at(self, step: int) -> Any:
         """The batch of any step, as next() gives it; made here, and changes nothing.
@@ -159,13 +201,110 @@ class DataLoader:
             LoaderClosedError: after close().
             Exception: as next(), but the loader stays open.
         """
-        step = as_int("step", step, 0, (1 << 63) - 2)
-        self._require_open()
+        step = as_int("step", step, 0, _LAST_STEP)
+        self._feed.require_open()
         self._require_pure("batch_at")
         result = self._job.run(step, 1, Exception)
         if result.error is not None:
             raise result.error
         return result.batches[0]
+
+    def epoch(self, steps: int | None = None, tail: str = "keep", *, number: int = 0) -> Epoch:
+        """A finite pass: an object with a length, which every ``iter()`` begins anew.
+
+        It has workers of its own and leaves the step of the loader as it is, so a
+        pass for evaluation may come in the middle of training. Which batches it
+        gives depends on its arguments alone: for training pass by pass, count
+        with ``number``.
+
+        Args:
+            steps: None for a pass over all records: in SEQUENTIAL order from the
+                first to the last, with CYCLIC one cycle, with IID as many draws.
+                Otherwise so many batches of the endless order, all of them full,
+                from step ``number * steps`` on.
+            tail: what becomes of the records behind the last full batch. "keep"
+                gives them in a smaller batch; "drop" leaves them out; "pad" fills
+                their batch up with records from the beginning of the pass, and
+                ``padding`` of the result says how many. Several ranks need "drop"
+                or "pad" if there are any.
+            number: which pass, at least 0.
+
+        Raises:
+            ValueError: an argument out of range, or tail has to be chosen.
+            TypeError: the sampler does not say how long a pass is, or has only next().
+            LoaderClosedError: after close().
+        """
+        self._feed.require_open()
+        self._require_pure("epoch")
+        if steps is None:
+            places = places_of(self._sampler, number, tail)
+            order: Order = places
+            begin, batches, padding = places.begin, places.batches, places.padding
+        else:
+            check_tail(tail)
+            batches, padding, order = as_int("steps", steps, 0, _LAST_STEP), 0, self._job.order
+            number = as_int("number", number, 0, _LAST_STEP // max(1, batches) - 1)
+            begin = number * batches
+        return Epoch(order, begin, batches, padding, self._feed, self._feed_of)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What it takes to go on with the next batch elsewhere: data that survives JSON.
+
+        It has the step of the batch that next() gives, whatever was made ahead,
+        the settings the batch depends on, and of each stream what tells it from
+        another. rank and world_size are there to be read, and never compared.
+        A closed loader still gives it.
+
+        Raises:
+            TypeError: the sampler has only next().
+        """
+        self._require_pure("state_dict")
+        sampler = self._sampler if isinstance(self._sampler, Sampler) else None
+        return {
+            "version": _state.VERSION,
+            "step": self.step,
+            "seed": self._seed,
+            "mode": sampler and sampler.mode.name,
+            "batch_size": sampler and sampler.batch_size,
+            "rank": self._rank,
+            "world_size": self._world_size,
+            "streams": {name: dict(facts) for name, facts in self._fingerprints.items()},
+        }
+
+    def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True) -> None:
+        """Go on where the loader was that gave this state.
+
+        The number of workers, of batches made ahead and of ranks may differ: the
+        batches are the same. Nothing changes if the state is refused.
+
+        Args:
+            state_dict: from state_dict(), also through JSON.
+            strict: False takes streams that are other stores, such as copies.
+
+        Raises:
+            ValueError: a field that does not fit; the message names it.
+            TypeError: not a state, or the sampler has only next().
+            LoaderClosedError: after close().
+        """
+        self._feed.require_open()
+        self.seek(_state.step_of(state_dict, self.state_dict(), strict))
+
+    def stats(self) -> dict[str, Any]:
+        """Where the time went, passes included; seconds unless it says otherwise.
+
+        - ``steps``: batches asked for; ``seconds``: from the first until the last.
+        - ``waiting_for_data``: of these, what the consumer waited for batches;
+          ``waiting_for_consumer``: the rest, in which it did something else.
+        - ``sampling``, ``reading`` (by stream), ``transforming``: what making the
+          batches took, of all workers together.
+        - ``bytes``: read, by stream; ``queue_depth``: how many batches were ready
+          when one was asked for, on average.
+        """
+        return self._job.stats.numbers()
+
+    def report(self) -> str:
+        """stats() as text to print. The last line says what limits the loop."""
+        return _stats.table(self.stats())
 
     def close(self) -> None:
         """Stop the workers. The stores stay open; a second call does nothing.
@@ -173,36 +312,30 @@ class DataLoader:
         Batches in the making are given up. A worker inside a long transform is
         not waited for beyond half a second; it ends after that batch.
         """
-        if _native.forked:
-            self._ring.closed = True
-            return
-        self._ring.close()
-        self._ring.join(_JOIN_SECONDS)
-        _open_loaders.discard(self)
+        self._feed.close()
 
     def __enter__(self) -> DataLoader:
-        self._require_open()
+        self._feed.require_open()
         return self
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        # Only this: collection may run while the ring's lock is held. Workers see it soon.
-        ring = getattr(self, "_ring", None)
-        if ring is not None:
-            ring.closed = True
-
     def __reduce__(self) -> tuple[Any, ...]:
-        self._require_open()
-        sampler = self._sampler
-        arguments = (
-            self._streams,
-            self._num_workers,
-            self._prefetch_size,
-            self._transform,
-            sampler,
-        )
+        self._feed.require_open()
+        arguments = {
+            "streams": self._streams,
+            "num_workers": self._num_workers,
+            "prefetch_size": self._prefetch_size,
+            "seed": self._seed,
+            "transform": self._transform,
+            "sampler": self._sampler,
+            "rank": self._rank,
+            "world_size": self._world_size,
+            "ragged": self._job.ragged,
+            "max_memory": self._max_memory,
+            "on_step": self._on_step,
+        }
         return _restore, (type(self), arguments, self.step)
 
     def __repr__(self) -> str:
@@ -213,36 +346,6 @@ class DataLoader:
             f"num_workers={self._num_workers}, prefetch_size={self._prefetch_size}, {state})"
         )
 
-    def _wait(self) -> Taken | Failed:
-        """Wait for the batch that workers make. Ctrl-C leaves the loader as it was."""
-        while True:
-            found = self._ring.take()
-            if isinstance(found, Failed):
-                return found
-            if isinstance(found, Taken):
-                if found.hire:
-                    self._ring.hire()
-                return found
-            self._require_open()
-            self._ring.hire()
-            found.lock.acquire()
-
-    def _make(self) -> Taken | Failed:
-        """Make the batch here. Ctrl-C leaves the loader as it was."""
-        step = self._ring.consumed
-        result = self._job.run(step, 1, Exception)
-        if result.error is not None:
-            return Failed(result.error)
-        self._ring.consumed = step + 1
-        return Taken(result.batches[0], False)
-
-    def _require_open(self) -> None:
-        _native.require_usable()
-        if self._ring.closed:
-            raise LoaderClosedError(
-                f"expected an open loader, got one that was closed at step {self.step}"
-            )
-
     def _require_pure(self, method: str) -> None:
         if not self._job.order.pure:
             raise TypeError(
@@ -251,56 +354,13 @@ class DataLoader:
             )
 
 
-def _as_streams(streams: Any) -> dict[str, DenseStore | RaggedStore]:
-    """Check the streams. Raises TypeError and ValueError."""
-    if not isinstance(streams, dict):
-        raise TypeError(f"streams: expected a dict of stores by name, got {type(streams).__name__}")
-    if not streams:
-        raise ValueError("streams: expected at least one store, got an empty dict")
-    for name, store in streams.items():
-        if not isinstance(name, str):
-            raise TypeError(
-                f"streams: expected names that are str, got {type(name).__name__} {name!r}"
-            )
-        if not isinstance(store, (DenseStore, RaggedStore)):
-            raise TypeError(
-                f"streams: expected {name!r} to be a DenseStore or RaggedStore, "
-                f"got {type(store).__name__}"
-            )
-    return dict(streams)
-
-
-def _common_length(streams: dict[str, DenseStore | RaggedStore]) -> int:
-    """The one length of all streams. Raises ValueError."""
-    lengths = {name: len(store) for name, store in streams.items()}
-    named = ", ".join(f"{name!r} has {length}" for name, length in lengths.items())
-    if len(set(lengths.values())) != 1:
-        raise ValueError(f"streams: expected stores of equal length, got: {named}")
-    if 0 in lengths.values():
-        raise ValueError(f"streams: expected stores that hold records, got: {named}")
-    return next(iter(lengths.values()))
-
-
 def _restore(
-    cls: type[DataLoader], arguments: tuple[Any, ...], step: int
+    cls: type[DataLoader], arguments: dict[str, Any], step: int
 ) -> DataLoader | _native.Forked:
     """Make an unpickled loader, at the step where it was."""
     if _native.forked:
         return _native.Forked()
-    streams, num_workers, prefetch_size, transform, sampler = arguments
-    loader = cls(
-        streams, num_workers, prefetch_size=prefetch_size, transform=transform, sampler=sampler
-    )
+    loader = cls(**arguments)
     if loader._job.order.pure:
         loader.seek(step)
     return loader
-
-
-_open_loaders: weakref.WeakSet[DataLoader] = weakref.WeakSet()
-
-
-@atexit.register
-def _close_open_loaders() -> None:
-    """Stop workers before the interpreter takes things apart under them."""
-    for loader in list(_open_loaders):
-        loader.close()

@@ -145,6 +145,11 @@ class ForkedProcessError(ZrecordError):
     """The process was forked after loaderx had been in use."""
 
 
+def add_note(error: BaseException, note: str) -> None:
+    """Add a note to an exception, as its add_note does from Python 3.11 on."""
+    error.__dict__.setdefault("__notes__", []).append(note)
+
+
 def _message(error: BaseException) -> str:
     """The message an error was made with: the last argument in every class here."""
     return str(error.args[-1]) if error.args else ""

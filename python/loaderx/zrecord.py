@@ -20,19 +20,25 @@ import numpy as np
 
 from loaderx import _memory, _native, _ragged
 from loaderx._append import add_dense, add_ragged
+from loaderx._batch import RaggedBatch
 from loaderx._identity import MAX_RECORD_LEN
-from loaderx._index import IndexArray
+from loaderx._index import IndexArray, normalize, normalize_set
+from loaderx._maintain import MaintainedStore, as_set
 from loaderx._open import DENSE, RAGGED, Opened, as_path, wanted
 from loaderx._parts import dense_parts, ragged_parts
-from loaderx._store import BLOCK_BYTES, BLOCK_RECORDS, Store
+from loaderx._report import BadRecord, VerifyReport
+from loaderx._store import BLOCK_BYTES, BLOCK_RECORDS
 from loaderx.errors import ZrecordError
 
 __all__ = [
     "DICT_TIERS",
     "DICT_TIER_DEFAULT",
     "MAX_RECORD_LEN",
+    "BadRecord",
     "DenseStore",
+    "RaggedBatch",
     "RaggedStore",
+    "VerifyReport",
     "ZrecordError",
 ]
 
@@ -48,7 +54,7 @@ _pack_one = struct.Struct("q").pack
 _ndarray = np.ndarray
 
 
-class DenseStore(Store):
+class DenseStore(MaintainedStore):
     """A store whose records all have one dtype and one shape.
 
     Args:
@@ -118,15 +124,15 @@ class DenseStore(Store):
         assert opened.item_shape is not None
         self._item_shape = opened.item_shape
         self._width = opened.width
+        self._blocks = _memory.class_of(opened.width)
 
     def _block_records(self) -> int:
         return max(1, min(BLOCK_RECORDS, BLOCK_BYTES // self._width))
 
     def _read_one(self, index: int) -> Any:
-        width = self._width
-        block = _memory.take(width)
+        width, block = self._width, self._blocks.take()
         status = _native.lib.lx_dense_gather(
-            self._handle, _pack_one(index), 1, block, width, 0, _native.scratch.error
+            self._handle, _pack_one(index), 1, block, width, 1, _native.scratch.error
         )
         if status:
             raise self._failure(status)
@@ -184,10 +190,11 @@ class DenseStore(Store):
         return [dtype, ("item_shape", self._item_shape), *rest]
 
 
-class RaggedStore(Store):
+class RaggedStore(MaintainedStore):
     """A store whose records have one dtype, and each its own shape.
 
-    Reading a set of records gives a list of arrays, which share memory.
+    Reading a set of records gives a list of arrays, which share memory;
+    ``gather`` gives them in one piece, as a RaggedBatch.
 
     Args:
         path: the folder: str, bytes or path object; made absolute at once. A
@@ -244,6 +251,43 @@ class RaggedStore(Store):
         parts = ragged_parts(records, self._dtype, self._allow_empty)
         return self._append(parts, add_ragged(self._dtype.itemsize))
 
+    def gather(self, index: Any) -> RaggedBatch:
+        """Read a set of records in one piece: packed values, offsets and shapes.
+
+        Raises:
+            TypeError: index is an integer; otherwise as ``store[index]``.
+        """
+        found = normalize_set(index, self)
+        self._require_open()
+        return _ragged.gather_packed(self._call(), found)
+
+    def lengths(self, index: Any = None) -> IndexArray:
+        """The number of elements of each record, without reading any.
+
+        Of records of one dimension it is their length; of others the product
+        of their shape, as in ``gather(index).lengths``.
+
+        Args:
+            index: as ``store[index]``, an integer counting as a set of one;
+                None: all records.
+
+        Returns:
+            int64, (n,).
+
+        Raises:
+            RecordIndexError, TypeError, ValueError: as ``store[index]``.
+            StoreClosedError: after close().
+        """
+        found = as_set(normalize(slice(None) if index is None else index, self))
+        self._require_open()
+        offsets, _ = _ragged.sizes(self._call(), found)
+        lengths: IndexArray = np.diff(offsets) // self._dtype.itemsize
+        return lengths
+
+    def __getitems__(self, index: Any) -> list[Any]:
+        """A list of records: what torch's DataLoader fetches a batch with."""
+        return self._read(normalize_set(index, self))
+
     @property
     def allow_empty(self) -> bool:
         """Whether the store takes records of zero bytes."""
@@ -264,8 +308,10 @@ class RaggedStore(Store):
         if len(index) == 0:
             self._require_open()
             return []
-        call = _ragged.Call(self._handle, self._dtype, self._guess, self._failure, max_threads)
-        return _ragged.gather(call, index)
+        return _ragged.gather(self._call(max_threads), index)
+
+    def _call(self, max_threads: int = 0) -> _ragged.Call:
+        return _ragged.Call(self._handle, self._dtype, self._guess, self._failure, max_threads)
 
     def _facts(self) -> list[tuple[str, Any]]:
         return super()._facts() + ([("allow_empty", True)] if self._allow_empty else [])

@@ -10,11 +10,12 @@ from __future__ import annotations
 import operator
 import threading
 from enum import IntEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from loaderx import _native
+from loaderx._ranks import as_ranks
 
 __all__ = ["Sampler"]
 
@@ -53,12 +54,14 @@ class Sampler:
             world_size; for CYCLIC at most length.
         mode: a Sampler.Mode, or its number.
         seed: 0 to 2**64 - 1.
-        rank: 0 to world_size - 1.
+        rank: 0 to world_size - 1. "auto" takes both from torch.distributed if that
+            is initialised, else from RANK and WORLD_SIZE in the environment.
         world_size: the number of ranks.
 
     Raises:
         TypeError: an argument that is not an integer.
-        ValueError: one out of range; the message says expected and got.
+        ValueError: one out of range; the message says expected and got. Or rank is
+            "auto" and nothing says which rank this is.
     """
 
     Mode: ClassVar[type[Mode]] = Mode
@@ -72,9 +75,10 @@ class Sampler:
         mode: int = Mode.CYCLIC,
         seed: int = 42,
         *,
-        rank: int = 0,
+        rank: int | Literal["auto"] = 0,
         world_size: int = 1,
     ) -> None:
+        rank, world_size = as_ranks(rank, world_size)
         self._length = as_int("length", length, 1, _INT64_MAX)
         self._batch_size = as_int("batch_size", batch_size, 1, _INT64_MAX)
         self._mode = as_mode(mode)
@@ -191,6 +195,13 @@ class Sampler:
         )
         _native.check(status, error)
         return out
+
+    def _by_place(self) -> Sampler:
+        """The same order one index at a time: step s has what is at place s of all batches.
+
+        With CYCLIC the remainder that batches drop has places too, the last of its cycle.
+        """
+        return Sampler(self._length, 1, self._mode, self._seed)
 
     def __iter__(self) -> Sampler:
         return self

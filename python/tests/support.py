@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -46,6 +47,56 @@ def _run(*command: Any) -> subprocess.CompletedProcess[str]:
 def _succeeded(done: subprocess.CompletedProcess[str]) -> str:
     assert done.returncode == 0 and done.stderr == "", (done.returncode, done.stdout, done.stderr)
     return done.stdout.strip()
+
+
+CHILD = """
+import sys
+import numpy as np
+from loaderx.zrecord import DenseStore, RaggedStore
+for line in sys.stdin:
+    try:
+        print(repr(eval(line, globals())), flush=True)
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}", flush=True)
+"""
+
+
+class Child:
+    """Another process that evaluates expressions; ``(s := DenseStore(...))`` keeps a value.
+
+    Args:
+        environment: what its environment has beside this one's.
+    """
+
+    def __init__(self, **environment: str) -> None:
+        self._process = subprocess.Popen(
+            (sys.executable, "-c", CHILD),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **environment},
+        )
+
+    def ask(self, expression: str) -> str:
+        """The repr of an expression's value, or the name and message of its exception."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(expression + "\n")
+        self._process.stdin.flush()
+        return self._process.stdout.readline().rstrip("\n")
+
+    def kill(self) -> None:
+        """End it at once, as a crash would."""
+        self._process.kill()
+        self._process.wait()
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
+        self._process.wait(60)
 
 
 def same(a: Any, b: Any) -> bool:

@@ -82,14 +82,14 @@ def test_append_from_within_its_own_iterator_is_an_error_not_a_deadlock(
             yield DATA[0]
             store.append([DATA[1]])
 
-        with pytest.raises(ZrecordError, match="append that is running in this thread"):
+        with pytest.raises(ZrecordError, match="that is running in this thread"):
             store.append(inside())
 
         def syncing(store: Any = store) -> Iterator[Any]:
             yield DATA[0]
             store.sync()
 
-        with pytest.raises(ZrecordError, match="append that is running in this thread"):
+        with pytest.raises(ZrecordError, match="that is running in this thread"):
             store.append(syncing())
         assert len(store) == 10
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from support import same, same_list
+from test_maintain import swapped
 
-from loaderx.errors import UnsupportedStoreError
 from loaderx.zrecord import DenseStore, RaggedStore
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -60,14 +60,72 @@ def test_opens_with_its_own_identity_given(name: str, tmp_path: Path) -> None:
         RaggedStore(tmp_path / name, dtype, codec=entry["codec"]).close()
 
 
-def test_changing_one_is_not_done_yet(name: str, tmp_path: Path) -> None:
+def test_the_first_append_upgrades_it(name: str, tmp_path: Path) -> None:
+    entry = MANIFEST[name]
+    shutil.copytree(GOLDEN / name, tmp_path / name)
+    kind = DenseStore if entry["kind"] == "dense" else RaggedStore
+    with kind(tmp_path / name) as store:
+        records = [*store, np.zeros(entry.get("item_shape", [3]), store.dtype)]
+        assert store.append(records[-1:]) == entry["records"]
+        assert same_list(list(store), records)
+    assert (tmp_path / name / "meta.zr").read_bytes()[4] == 5
+    with kind(tmp_path / name, mode="r") as store:
+        assert same_list(list(store), records)
+
+
+CHANGES = {
+    "append": lambda store: store.append([store[0]]),
+    "delete": lambda store: store.delete([0, -1]),
+    "compact": lambda store: store.compact(),
+    "upgrade": lambda store: store.upgrade(),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_every_change_upgrades_it(name: str, change: str, tmp_path: Path) -> None:
+    entry = MANIFEST[name]
+    shutil.copytree(GOLDEN / name, tmp_path / name)
+    kind = DenseStore if entry["kind"] == "dense" else RaggedStore
+    with kind(tmp_path / name) as store:
+        assert store.verify().ok and store.stats()["records"] == entry["records"]
+        records = list(store)
+        store.snapshot(tmp_path / "copy")
+        if not records and change in ("append", "delete"):
+            return  # there is none to append again, or to delete
+        CHANGES[change](store)
+        if change == "append":
+            records.append(records[0])
+        elif change == "delete":
+            records = swapped(records, [0, len(records) - 1])
+        assert (tmp_path / name / "meta.zr").read_bytes()[4] == 5
+        assert same_list(list(store), records)
+        assert store.verify().ok and store.has_dict() == (entry["codec"] == "zstd_dict")
+    with kind(tmp_path / name, mode="r") as store:
+        assert same_list(list(store), records) and store.verify().ok
+    assert (tmp_path / "copy" / "meta.zr").read_bytes()[4] == 4  # a copy of what it was
+    with kind(tmp_path / "copy") as copy:
+        assert len(copy) == entry["records"]
+
+
+WRONG = {
+    "append": lambda store: store.append([object()]),
+    "append nothing": lambda store: store.append([]),
+    "delete": lambda store: store.delete(10_000),
+    "delete a float": lambda store: store.delete(1.5),
+    "compact": lambda store: store.compact("progress"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_no_mistake_upgrades_it(name: str, wrong: str, tmp_path: Path) -> None:
     entry = MANIFEST[name]
     shutil.copytree(GOLDEN / name, tmp_path / name)
     files = {f.name: f.read_bytes() for f in (tmp_path / name).iterdir()}
     kind = DenseStore if entry["kind"] == "dense" else RaggedStore
     with kind(tmp_path / name) as store:
-        record = np.zeros(entry.get("item_shape", [1]), store.dtype)
-        with pytest.raises(UnsupportedStoreError, match="version 4"):
-            store.append([record])
+        with pytest.raises((TypeError, ValueError, IndexError)):
+            WRONG[wrong](store)
+        store.delete([])
+        store.refresh()
         assert len(store) == entry["records"]
     assert {f.name: f.read_bytes() for f in (tmp_path / name).iterdir()} == files

@@ -74,6 +74,8 @@ HOSTILE: list[tuple[bytes, int | None, str]] = [
     (b'{"dtype": "i4,i4"}', None, "description of a dtype"),
     (b'{"dtype": "<i5"}', None, "description of a dtype"),
     (b'{"dtype": "f4"}', None, "description of a dtype"),
+    (b'{"dtype": "<u1"}', None, "description of a dtype"),
+    (b'{"dtype": [["a", "|i4"]]}', None, "description of a dtype"),
     (b'{"dtype": [["a", "|O"]]}', None, "description of a dtype"),
     (b'{"dtype": [["a", "<i4", [-1]]]}', None, "shape of a field"),
     (b'{"dtype": [["a"]]}', None, "2 or 3 parts"),

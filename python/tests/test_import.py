@@ -51,57 +51,48 @@ def test_public_names() -> None:
     assert (PACKAGE / "py.typed").exists()
 
 
-ALLOWED = {
-    "__init__": {"dataloader", "errors", "zrecord", "zsampler"},
-    "errors": set(),
-    "_room": set(),
-    "_native": {"_room", "errors"},
-    "_memory": {"_native"},
-    "_index": {"errors"},
-    "_identity": {"errors"},
-    "_open": {"_identity", "_native", "errors"},
-    "_parts": {"_identity", "_native"},
-    "_append": {"_native", "_parts", "errors"},
-    "_ragged": {"_memory", "_native"},
-    "_store": {"_append", "_index", "_native", "_open", "errors"},
-    "zrecord": {
-        "_append",
-        "_identity",
-        "_index",
-        "_memory",
-        "_native",
-        "_open",
-        "_parts",
-        "_ragged",
-        "_store",
-        "errors",
-    },
-    "zsampler": {"_native"},
-    "_order": {"zsampler"},
-    "_ticket": {"_order", "zrecord"},
-    "_ring": {"_ticket"},
-    "dataloader": {"_native", "_order", "_ring", "_ticket", "errors", "zrecord", "zsampler"},
-}
+def imports() -> dict[str, set[str]]:
+    """The modules of the package, each with those it imports anywhere in it."""
+    found: dict[str, set[str]] = {}
+    for path in PACKAGE.glob("*.py"):
+        used: set[str] = set()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("loaderx"):
+                home = (node.module or "").partition(".")[2]
+                used |= {home} if home else {alias.name for alias in node.names}
+        if path.stem not in ("__init__", "_cdef"):
+            found[path.stem] = used
+    return found
 
 
-def imported(path: Path) -> set[str]:
-    """The modules of the package that a file imports anywhere in it."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("loaderx"):
-            home = node.module.partition(".")[2]
-            found |= {home} if home else {alias.name for alias in node.names}
+def reached(graph: dict[str, set[str]], name: str) -> set[str]:
+    """All modules that a module needs, itself only if it is in a circle."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        for used in graph.get(waiting.pop(), set()) - found:
+            found.add(used)
+            waiting.append(used)
     return found
 
 
 def test_imports_point_one_way() -> None:
-    files = {p.stem: p for p in PACKAGE.glob("*.py") if p.stem != "_cdef"}
-    assert files.keys() == ALLOWED.keys()
-    for name, path in files.items():
-        assert imported(path) <= ALLOWED[name], name
-    rank = list(ALLOWED)[1:]  # in this order every module comes after what it imports
-    for name in rank:
-        assert all(rank.index(used) < rank.index(name) for used in ALLOWED[name]), name
+    graph = imports()
+    assert {"errors", "_native", "zrecord", "zsampler", "dataloader"} <= graph.keys()
+    for name in graph:
+        assert name not in reached(graph, name), f"{name} is in a circle of imports"
+    assert graph["errors"] == graph["_room"] == set()
+    assert {name for name, used in graph.items() if "_room" in used} == {"_native"}
+    assert not {"zsampler", "dataloader"} & reached(graph, "zrecord")
+    assert not {"zrecord", "dataloader"} & reached(graph, "zsampler")
+    assert not [name for name, used in graph.items() if "dataloader" in used]
+
+
+def test_only_one_module_knows_the_library() -> None:
+    for path in PACKAGE.glob("*.py"):
+        if path.stem not in ("_native", "_cdef"):
+            text = path.read_text(encoding="utf-8")
+            assert ".dlopen(" not in text and "loaderx._cdef" not in text, path
 
 
 FAILING = """

@@ -19,14 +19,22 @@ COMMON = """
 import os, signal, sys, threading
 import numpy as np
 from loaderx import DataLoader, DenseStore, RaggedStore, _native
-signal.signal(signal.SIGINT, signal.default_int_handler)
 # Bare locks: an Event that the main thread uses can be left locked by an interrupt.
-started = threading.Lock()
-started.acquire()
+started, arrived = threading.Lock(), threading.Lock()
+started.acquire(), arrived.acquire()
+
+def handler(*_):
+    if arrived.locked():
+        arrived.release()
+        raise KeyboardInterrupt
 
 def interrupt():
     started.acquire()
-    os.kill(os.getpid(), signal.SIGINT)
+    # Again and again: a signal that comes just before a wait does not end it.
+    while arrived.locked():
+        os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, handler)
 
 killer = threading.Thread(target=interrupt, daemon=True)
 killer.start()

@@ -61,7 +61,7 @@ def test_batches_come_in_step_order(
             assert loader.step == step
             check(next(loader), sampler.indices_at(step))
         if ticket_seconds and workers:
-            assert loader._ring._steps > 1
+            assert loader._feed.ring._steps > 1
 
 
 @pytest.mark.parametrize("mode", list(Sampler.Mode))
@@ -100,7 +100,7 @@ def test_batches_start_on_a_line(streams: Streams, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(_ring, "TICKET_SECONDS", 1e9)
     with DataLoader({"label": streams["label"]}, 2, 16) as loader:  # 128 bytes a batch
         batches = list(itertools.islice(loader, 60))
-        assert loader._ring._steps > 1
+        assert loader._feed.ring._steps > 1
     assert all(batch["label"].__array_interface__["data"][0] % 64 == 0 for batch in batches)
 
 

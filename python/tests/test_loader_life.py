@@ -15,7 +15,7 @@ import pytest
 
 from loaderx import _memory, _ring
 from loaderx.dataloader import DataLoader
-from loaderx.errors import CorruptRecordError, LoaderClosedError, StoreClosedError
+from loaderx.errors import CorruptRecordError, LoaderClosedError, StoreClosedError, ZrecordError
 from loaderx.zrecord import DenseStore, RaggedStore
 
 
@@ -125,6 +125,17 @@ def test_a_record_that_cannot_be_read(
         assert f"reading stream 'tokens' for step {step}" in notes(caught.value)
 
 
+def test_a_ticket_that_fails_keeps_the_batches_before(store: DenseStore) -> None:
+    class Sampler:
+        def indices_at(self, step: int) -> Any:
+            return [step, 1000] if step >= 6 else [step]
+
+    with DataLoader({"x": store}, sampler=Sampler()) as loader:
+        result = loader._job.run(2, 8, Exception)
+    assert [batch["x"].tolist() for batch in result.batches] == [[2], [3], [4], [5]]
+    assert isinstance(result.error, IndexError) and "step 6" in notes(result.error)
+
+
 def test_a_store_closed_under_the_loader(store: DenseStore) -> None:
     loader = DataLoader({"x": store}, 2, 10)
     next(loader)
@@ -201,6 +212,18 @@ def test_a_transform_may_close_its_loader(store: DenseStore) -> None:
         next(loader)
 
 
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_a_transform_cannot_wait_for_its_own_loader(store: DenseStore, num_workers: int) -> None:
+    def transform(batch: Any) -> Any:
+        return next(loader) if calls.pop() == "next" else loader.seek(0)
+
+    for call in ("next", "seek"):
+        calls = [call] * 10
+        with DataLoader({"x": store}, num_workers, 10, transform=transform) as loader:
+            with pytest.raises(ZrecordError, match=f"{call}: .* would wait for itself"):
+                next(loader)
+
+
 @pytest.mark.parametrize("num_workers", [1, 4])
 def test_a_loader_left_alone_leaves_no_thread(store: DenseStore, num_workers: int) -> None:
     loader = DataLoader({"x": store}, num_workers, 10, transform=lambda b: b)
@@ -262,9 +285,9 @@ def test_no_more_workers_than_processors_without_a_transform(store: DenseStore) 
     from loaderx import _native
 
     with DataLoader({"x": store}, 64, 10) as loader:
-        assert loader._ring._workers == min(64, _native.lib.lx_parallelism())
+        assert loader._feed.ring._workers == min(64, _native.lib.lx_parallelism())
     with DataLoader({"x": store}, 64, 10, transform=lambda b: b) as loader:
-        assert loader._ring._workers == 64
+        assert loader._feed.ring._workers == 64
 
 
 def test_buffers_come_back(tmp_path: Path) -> None:
@@ -281,6 +304,36 @@ def test_buffers_come_back(tmp_path: Path) -> None:
             assert most <= 4 + 2 + 2 + 1  # ring, workers, the consumer's, one on its way
         gc.collect()
         assert _memory.stats()["used_blocks"] == before
+
+
+def test_the_loader_keeps_no_batch_it_has_given(
+    store: DenseStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_ring, "TICKET_SECONDS", 1e9)
+    with DataLoader({"x": store}, 1, 16) as loader:
+        for _ in range(60):
+            given = weakref.ref(next(loader)["x"])
+            assert given() is None
+        assert loader._feed.ring._steps > 1
+
+
+def test_what_was_under_way_before_a_seek_is_dropped(store: DenseStore) -> None:
+    entered, release = threading.Event(), threading.Event()
+
+    def transform(batch: Any) -> Any:
+        if batch["x"][0] == 10:
+            entered.set()
+            assert release.wait(60)
+        return batch
+
+    with DataLoader({"x": store}, 1, 10, mode=0, transform=transform) as loader:
+        next(loader)
+        assert entered.wait(60)
+        loader.seek(5000)
+        release.set()
+        assert next(loader)["x"][0] == 0
+        wait_for_workers()
+        assert min(loader._feed.ring._done) > 5000
 
 
 def test_two_consumers_share_the_steps(store: DenseStore) -> None:
@@ -306,9 +359,23 @@ def test_two_loaders_zipped(store: DenseStore) -> None:
     assert all((a == c["x"]).all() and (b == d["x"]).all() for a, b, c, d in kept)
 
 
-def test_many_loaders_in_a_row(store: DenseStore) -> None:
-    for turn in range(200):
-        loader = DataLoader({"x": store}, 4, 10, seed=turn)
-        next(loader)
-        if turn % 2:
+def test_a_thousand_loaders_in_a_row(store: DenseStore) -> None:
+    kept: list[Any] = []
+    for turn in range(1000):
+        loader = DataLoader({"x": store}, 1 + turn % 4, 10, seed=turn)
+        if turn % 5 == 0:
+            for _ in loader:
+                break
+        elif turn % 5 == 1:
+            next(loader)
             loader.close()
+        elif turn % 5 == 2:
+            for _ in loader.epoch():
+                break
+        elif turn % 5 == 3:
+            assert len(list(loader.epoch(2))) == 2
+        else:
+            kept.append(loader)  # in a cycle, for the garbage collector
+            kept.append(kept)
+            next(loader)
+            kept = []

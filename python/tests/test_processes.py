@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import output_of, same, script_output
+from support import output_of, run_python, same, script_output
 
+from loaderx import _native
 from loaderx.dataloader import DataLoader
 from loaderx.errors import NotAStoreError, StoreMismatchError
 from loaderx.zrecord import DenseStore, RaggedStore
@@ -94,6 +95,9 @@ FORK = """
     sampler = Sampler(20, 4)
     loader = DataLoader({"x": store}, batch_size=4)
     batch = next(loader)["x"]
+    state, evaluation = loader.state_dict(), loader.epoch()
+    half = iter(evaluation)
+    next(half)
     big = store[np.zeros(200_000, int)]
     child = os.fork()
     if child == 0:
@@ -112,6 +116,10 @@ FORK = """
             "next": lambda: next(loader),
             "seek": lambda: loader.seek(3),
             "batch_at": lambda: loader.batch_at(0),
+            "epoch": loader.epoch,
+            "pass": lambda: iter(evaluation),
+            "half": lambda: next(half),
+            "load": lambda: loader.load_state_dict(state),
         }
         for name, use in uses.items():
             try:
@@ -126,7 +134,7 @@ FORK = """
         expected = batch.copy()
         loader.close()
         store.close()
-        del store, sampler, loader, uses, batch, big
+        del store, sampler, loader, half, evaluation, uses, batch, big
         gc.collect()
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
@@ -203,6 +211,9 @@ EXITS = {
         "    return sum(i for i in range(200_000))\n"
         "loader = DataLoader({'x': DenseStore(sys.argv[1])}, 4, 4, transform=slow); next(loader)"
     ),
+    "a pass half way": (
+        "half = iter(DataLoader({'x': DenseStore(sys.argv[1])}, 4, 4).epoch()); next(half)"
+    ),
     "gather in a daemon thread": (
         "import threading; store = DenseStore(sys.argv[1]); go = threading.Event()\n"
         "def work():\n"
@@ -230,6 +241,28 @@ def test_interpreter_exit(path: str, how: str) -> None:
     with DenseStore(path) as again:
         assert len(again) >= 20
         again.append(DATA[:1])  # closed well: not dirty, not locked
+
+
+def test_what_is_still_held_at_exit_is_closed(path: str) -> None:
+    code = """
+        import sys, threading
+        from loaderx import DenseStore
+        def hold():
+            store = DenseStore(sys.argv[1])
+            store.append(store[:2])
+            held.set()
+            gate.acquire()  # for ever: the frame that holds the store never ends
+        held, gate = threading.Event(), threading.Lock()
+        gate.acquire()
+        threading.Thread(target=hold, daemon=True).start()
+        held.wait()
+    """
+    done = run_python(code, path)
+    assert done.returncode == 0, done.stderr
+    info = _native.ffi.new("lx_store_info *")
+    with DenseStore(path, mode="r") as store:
+        assert _native.lib.lx_store_info_of(store._handle, info, _native.ffi.NULL) == 0
+        assert len(store) == 22 and not info.dirty
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no resource limits on Windows")

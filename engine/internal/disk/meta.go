@@ -41,6 +41,15 @@ func (m Meta) Encode() [MetaSize]byte {
 	return b
 }
 
+// EncodeVersion4 writes m as version 4, which has neither epoch nor CRC.
+func (m Meta) EncodeVersion4() [MetaSize]byte {
+	var b [MetaSize]byte
+	m.Epoch = 0
+	m.putHeader(b[:headerSize])
+	b[4] = 4
+	return b
+}
+
 // putHeader writes bytes 0..28.
 func (m Meta) putHeader(b []byte) {
 	copy(b, metaMagic)

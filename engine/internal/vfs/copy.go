@@ -1,6 +1,9 @@
 package vfs
 
-import "io"
+import (
+	"errors"
+	"io"
+)
 
 // copyBuffer is how much is copied at a time where the system cannot.
 const copyBuffer = 1 << 20
@@ -11,7 +14,7 @@ func copyByHand(dst, src File, off, n, to int64) error {
 	for n > 0 {
 		p := buf[:min(n, copyBuffer)]
 		if _, err := src.ReadAt(p, off); err != nil {
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				err = io.ErrUnexpectedEOF
 			}
 			return err

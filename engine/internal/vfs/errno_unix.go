@@ -4,6 +4,7 @@ package vfs
 
 import (
 	"errors"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,6 +16,12 @@ func Errno(err error) int {
 		return int(n)
 	}
 	return 0
+}
+
+// isOneOf tells that an error of a system call is one of these.
+func isOneOf(err error, numbers ...unix.Errno) bool {
+	var n unix.Errno
+	return errors.As(err, &n) && slices.Contains(numbers, n)
 }
 
 // IsNotDir tells that a part of a path is no folder.

@@ -33,12 +33,12 @@ func (f *osFile) TryLock(exclusive bool) (bool, error) {
 	f.lock = true
 	tellLock(f.fd, true)
 	_, err := retry(func() (int, error) { return 0, unix.Flock(f.fd, how) })
-	switch err {
-	case nil:
+	switch {
+	case err == nil:
 		return true, nil
-	case unix.EWOULDBLOCK:
+	case isOneOf(err, unix.EWOULDBLOCK):
 		return false, nil
-	case unix.ENOLCK, unix.ENOTSUP, unix.ENOSYS, unix.EINVAL:
+	case isOneOf(err, unix.ENOLCK, unix.ENOTSUP, unix.ENOSYS, unix.EINVAL):
 		return false, f.wrap("lock", ErrNoLocks)
 	default:
 		return false, f.wrap("lock", err)

@@ -80,9 +80,9 @@ func (d *osDir) Open(name string, flag Flag) (File, error) {
 	}
 	fd, err := retry(func() (int, error) { return unix.Openat(d.fd, name, how, 0o666) })
 	switch {
-	case err == unix.ELOOP && flag != Read:
+	case isOneOf(err, unix.ELOOP) && flag != Read:
 		return nil, &fs.PathError{Op: "open", Path: path, Err: ErrLink}
-	case err == unix.ENXIO || err == unix.EISDIR:
+	case isOneOf(err, unix.ENXIO, unix.EISDIR):
 		return nil, &fs.PathError{Op: "open", Path: path, Err: ErrNotRegular}
 	case err != nil:
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
@@ -117,6 +117,10 @@ func (d *osDir) Names() ([]string, error) {
 	f := os.NewFile(uintptr(fd), d.path)
 	defer func() { _ = f.Close() }()
 	return f.Readdirnames(-1)
+}
+
+func (d *osDir) Writable() error {
+	return d.wrap("write", "", unix.Faccessat(d.fd, ".", unix.W_OK|unix.X_OK, unix.AT_EACCESS))
 }
 
 func (d *osDir) Rename(from, to string) error {
@@ -265,7 +269,7 @@ func (m osMapping) Close() error  { return unix.Munmap(m) }
 func retry(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()
-		if err != unix.EINTR {
+		if !isOneOf(err, unix.EINTR) {
 			return n, err
 		}
 	}

@@ -6,7 +6,7 @@ import "golang.org/x/sys/unix"
 // (fsync(2) there). A file system without the call gets fsync.
 func syncFD(fd int) error {
 	_, err := retry(func() (int, error) { return unix.FcntlInt(uintptr(fd), unix.F_FULLFSYNC, 0) })
-	if err == unix.ENOTSUP || err == unix.EINVAL || err == unix.ENOTTY {
+	if isOneOf(err, unix.ENOTSUP, unix.EINVAL, unix.ENOTTY) {
 		_, err = retry(func() (int, error) { return 0, unix.Fsync(fd) })
 	}
 	return err

@@ -12,7 +12,7 @@ func reserveFD(fd int, off, n int64) error {
 	_, err := retry(func() (int, error) {
 		return 0, unix.Fallocate(fd, unix.FALLOC_FL_KEEP_SIZE, off, n)
 	})
-	if err == unix.EOPNOTSUPP || err == unix.ENOSYS {
+	if isOneOf(err, unix.EOPNOTSUPP, unix.ENOSYS) {
 		return nil
 	}
 	return err
@@ -21,7 +21,7 @@ func reserveFD(fd int, off, n int64) error {
 // dropFD is advice only where pages are dirty or mapped: they stay.
 func dropFD(fd int) error {
 	err := unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED)
-	if err == unix.ENOSYS || err == unix.EINVAL {
+	if isOneOf(err, unix.ENOSYS, unix.EINVAL) {
 		return nil
 	}
 	return err

@@ -28,6 +28,8 @@ type Dir interface {
 	SizeOf(name string) (int64, error)
 	// Names lists the entries of the folder, in no order.
 	Names() ([]string, error)
+	// Writable says why entries cannot be made or removed, or nil.
+	Writable() error
 	Rename(from, to string) error
 	Remove(name string) error
 	// Sync makes the entries of the folder durable.

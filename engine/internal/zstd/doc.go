@@ -17,8 +17,8 @@ import (
 	_ "github.com/DataDog/zstd" // the C library
 )
 
-// ErrMemory is returned when C has no memory for a context.
-var ErrMemory = errors.New("zstd: no memory for a context")
+// ErrMemory is returned when C has no memory for a context or for scratch.
+var ErrMemory = errors.New("zstd: no memory")
 
 // Bound is the greatest size a frame of n bytes of content can have.
 func Bound(n int) int {

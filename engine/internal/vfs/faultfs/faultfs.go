@@ -118,7 +118,7 @@ func (d *dir) Remove(name string) error {
 }
 
 func (d *dir) Sync() error {
-	return d.hook(&Op{Kind: SyncDir, Dir: d.Dir}, d.Dir.Sync)
+	return d.hook(&Op{Kind: SyncDir, Name: d.Path(), Dir: d.Dir}, d.Dir.Sync)
 }
 
 type file struct {

@@ -1,6 +1,7 @@
 package memfs
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"path"
@@ -58,6 +59,8 @@ func (d *dir) Names() ([]string, error) {
 	defer d.fs.mu.Unlock()
 	return d.fs.now.cached.names(d.id), nil
 }
+
+func (d *dir) Writable() error { return nil }
 
 func (d *dir) Rename(from, to string) error {
 	d.fs.mu.Lock()
@@ -194,7 +197,7 @@ func (f *file) Lose(drop bool) {
 func (f *file) CopyFrom(src vfs.File, off, n, to int64) error {
 	b := make([]byte, n)
 	if _, err := src.ReadAt(b, off); err != nil {
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
 		return err

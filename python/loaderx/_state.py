@@ -1,0 +1,93 @@
+"""The state of a loader: what it takes to go on with the same batches elsewhere.
+
+A state is plain data that survives JSON. The step is one integer, because the
+order is a pure function of seed and step; all the rest is there to notice that
+the data or the settings are not those the step belongs to.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from loaderx import _identity, _native
+from loaderx.zrecord import DenseStore, RaggedStore
+
+VERSION = 1
+# What must be equal for a step to mean the same batch. How many ranks share a
+# batch does not matter to that, nor do workers and prefetching.
+SETTINGS = ("seed", "mode", "batch_size")
+FACTS = ("kind", "dtype", "item_shape", "length")
+
+
+def fingerprint(store: DenseStore | RaggedStore) -> dict[str, Any]:
+    """What tells a stream from another one. store_id is None before format version 5."""
+    info = _native.ffi.new("lx_store_info *")
+    status = _native.lib.lx_store_info_of(store._handle, info, _native.scratch.error)
+    if status:
+        raise store._failure(status)
+    dense = isinstance(store, DenseStore)
+    identity = json.loads(
+        _identity.encode(store.dtype, store.item_shape if isinstance(store, DenseStore) else None)
+    )
+    return {
+        "kind": "dense" if dense else "ragged",
+        "dtype": identity["dtype"],
+        "item_shape": identity.get("item_shape"),
+        "length": len(store),
+        "store_id": int(info.store_id) or None,
+    }
+
+
+def step_of(state: Any, own: dict[str, Any], strict: bool) -> int:
+    """Check a state against a loader's own, and return its step.
+
+    Raises:
+        TypeError: not a dict, or not what a field has to be.
+        ValueError: a version of another kind, or a field that differs; it is named.
+    """
+    if not isinstance(state, dict):
+        raise TypeError(f"state: expected a dict from state_dict(), got {type(state).__name__}")
+    # Through JSON, as the state may have gone: then tuples are lists on both sides.
+    own = json.loads(json.dumps(own))
+    _same("version", _field(state, "version", ""), VERSION)
+    for name in SETTINGS:
+        _same(name, _field(state, name, ""), own[name])
+    streams = _field(state, "streams", "")
+    if not isinstance(streams, dict):
+        raise TypeError(f"state: expected streams to be a dict, got {type(streams).__name__}")
+    _same("streams", sorted(streams), sorted(own["streams"]))
+    for name, facts in own["streams"].items():
+        _same_stream(name, streams[name], facts, strict)
+    step = _field(state, "step", "")
+    if type(step) is not int:
+        raise TypeError(f"state: expected step to be an int, got {type(step).__name__} {step!r}")
+    if not 0 <= step < (1 << 63) - 1:
+        raise ValueError(f"state: expected step to be at least 0 and below 2**63 - 1, got {step}")
+    return step
+
+
+def _same_stream(name: str, given: Any, own: dict[str, Any], strict: bool) -> None:
+    where = f" of stream {name!r}"
+    if not isinstance(given, dict):
+        raise TypeError(f"state: expected a dict for stream {name!r}, got {type(given).__name__}")
+    for fact in FACTS:
+        _same(fact + where, _field(given, fact, where), own[fact])
+    store_id = _field(given, "store_id", where)
+    # A store of version 4 has none yet; its first change gives it one.
+    if strict and None not in (store_id, own["store_id"]):
+        remedy = "; strict=False takes another store, such as a copy"
+        _same("store_id" + where, store_id, own["store_id"], remedy)
+
+
+def _field(state: dict[str, Any], name: str, where: str) -> Any:
+    if name not in state:
+        raise ValueError(f"state: expected a field {name}{where}, got {sorted(map(str, state))}")
+    return state[name]
+
+
+def _same(name: str, given: Any, own: Any, remedy: str = "") -> None:
+    if json.loads(json.dumps(given, default=repr)) != own:
+        raise ValueError(
+            f"state: expected {name} to be this loader's {own!r}, got {given!r}{remedy}"
+        )
