@@ -32,6 +32,10 @@ var soak = flag.Duration("soak", 0, "how long the soak tests run")
 
 // TestMain lets garbage lie: the crash tests make a lot of it, all small.
 func TestMain(m *testing.M) {
+	if path := os.Getenv(victimPath); path != "" {
+		victim(path)
+		return
+	}
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())
 }

@@ -15,9 +15,9 @@ import (
 func TestKilledThenSynced(t *testing.T) {
 	raw, frames := Raw, Zstd
 	dense := denseOptions(12, raw)
-	dense.Limits, dense.round = Limits{Chunk: 60, Segment: 4}, 30
+	dense.Limits, dense.round = Limits{Chunk: 600, Segment: 4}, 30
 	ragged := raggedOptions(frames)
-	ragged.Limits = Limits{Chunk: 200, Segment: 4, Record: 100}
+	ragged.Limits = Limits{Chunk: 2000, Segment: 4, Record: 100}
 	for _, c := range []setting{{o: dense}, {o: ragged}, {o: dense, version4: true}} {
 		for _, victim := range []string{"create", "append", "abort", "delete", "compact", "sync", "mixed"} {
 			if victim == "create" && c.version4 {
@@ -42,7 +42,7 @@ func TestKilledThenSynced(t *testing.T) {
 
 // killedThenSynced tells whether the operation had a k-th change to die at.
 func killedThenSynced(c setting, victim string, k int) (died bool, err error) {
-	ops := "append append " + victim + " append sync"
+	ops := "append append sync " + victim + " append sync"
 	if victim == "create" {
 		ops = "append sync"
 	}

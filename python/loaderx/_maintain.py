@@ -194,7 +194,6 @@ class MaintainedStore(Store):
         self._require_open()
         with self._turn.taken(self._path):
             status = _native.lib.lx_store_refresh(self._handle, _native.scratch.error)
-            self._upgraded = False
             if status:
                 raise self._failure(status)
 

@@ -56,6 +56,13 @@ def test_calls_of_every_size(
 ) -> None:
     monkeypatch.setattr(_native, "CALL_BYTES", nbytes)
     monkeypatch.setattr(_ragged, "CALL_RECORDS", count)
+    ask, calls = _ragged._ask, []
+
+    def counted(call: Any, index: Any, *rest: Any) -> Any:
+        calls.append(len(index))
+        return ask(call, index, *rest)
+
+    monkeypatch.setattr(_ragged, "_ask", counted)
     with RaggedStore(tmp_path / "s", np.int32) as store:
         store.append(records)
         for _ in range(2):
@@ -63,6 +70,7 @@ def test_calls_of_every_size(
             assert same_list(batch.to_list(), records)
             assert isinstance(batch.shapes, list if records is MIXED else np.ndarray)
         assert store.lengths().tolist() == [record.size for record in records]
+    assert 0 < max(calls) <= count
 
 
 def test_no_records_and_empty_ones(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ import pytest
 from support import same, same_list
 from test_maintain import swapped
 
+from loaderx import _native
+from loaderx._maintain import MaintainedStore
 from loaderx.zrecord import DenseStore, RaggedStore
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -129,3 +131,32 @@ def test_no_mistake_upgrades_it(name: str, wrong: str, tmp_path: Path) -> None:
         store.refresh()
         assert len(store) == entry["records"]
     assert {f.name: f.read_bytes() for f in (tmp_path / name).iterdir()} == files
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_upgrade_before_a_change_is_a_task(
+    name: str, change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So Ctrl-C ends it, and then the change is not made."""
+    entry = MANIFEST[name]
+    if not entry["records"]:
+        pytest.skip("a store without records has none to append again, or to delete")
+
+    def interrupted(self: Any, progress: Any) -> None:
+        def interrupt(at: int, total: int) -> None:
+            raise KeyboardInterrupt
+
+        self._run(_native.lib.lx_upgrade_begin, interrupt)
+
+    shutil.copytree(GOLDEN / name, tmp_path / name)
+    kind = DenseStore if entry["kind"] == "dense" else RaggedStore
+    monkeypatch.setattr(MaintainedStore, "_upgrade", interrupted)
+    with kind(tmp_path / name) as store:
+        records = list(store)
+        with pytest.raises(KeyboardInterrupt):
+            CHANGES[change](store)
+        assert same_list(list(store), records)
+    monkeypatch.undo()
+    with kind(tmp_path / name) as store:
+        assert same_list(list(store), records)
+        store.append([records[0]])

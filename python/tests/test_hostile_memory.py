@@ -240,7 +240,7 @@ def test_the_largest_record_is_read(
     """From a sparse file, whose last byte is 9."""
     if mapping == "by position":
         monkeypatch.setenv("LOADERX_NO_MMAP", "1")
-    identity = {"dtype": "|u1"}
+    identity: dict[str, object] = {"dtype": "|u1"}
     if kind == "dense":
         identity["item_shape"] = [LARGEST]
     store = forged(kind)

@@ -252,6 +252,19 @@ def test_verify_finds_the_record_that_rots(store: Any, kind: str) -> None:
     assert same_list(list(store), swapped(swapped(RECORDS[kind], [0]), [0]))
 
 
+def test_bad_records_come_in_the_order_of_their_indices(tmp_path: Path, kind: str) -> None:
+    with create(tmp_path / "s", kind, codec="raw") as store:
+        store.append(RECORDS[kind] * 100)
+        store.delete(slice(0, 1000))  # what was last is first now
+        store.sync()
+        chunk = tmp_path / "s" / "0.chunk"
+        content = np.frombuffer(chunk.read_bytes(), np.uint8).copy()
+        content[::997] ^= 1
+        chunk.write_bytes(content.tobytes())
+        bad = [record.index for record in store.verify().bad]
+        assert len(bad) > 10 and bad == sorted(set(bad))
+
+
 def test_a_bad_record_stands_for_its_index(store: Any, kind: str) -> None:
     bad = BadRecord(3, "file", 8, "reason")
     assert same(store[bad], RECORDS[kind][3])
