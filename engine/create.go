@@ -26,7 +26,7 @@ func create(path string, o Options) error {
 		return fileError("making the folder of the store", err)
 	}
 	dir, err := o.fs.OpenDir(path)
-	if vfs.IsNotDir(err) {
+	if vfs.IsNotDir(err) || vfs.IsNotExist(err) { // a link to nothing
 		return notFolder(path, err)
 	}
 	if err != nil {

@@ -59,7 +59,7 @@ func missing(path, why string) error {
 }
 
 func notFolder(path string, err error) error {
-	e := errorf(StatusNotAStore, path, "%s: expected the folder of a store, got a file on the way", path)
+	e := errorf(StatusNotAStore, path, "%s: expected the folder of a store, got a file, or a link to nothing, on the way", path)
 	e.Cause, e.Errno = err, vfs.Errno(err)
 	return e
 }

@@ -22,7 +22,7 @@ func wrap(index []int64, k int, n int64, path string) (int64, error) {
 		i += n
 	}
 	if i < 0 || i >= n {
-		e := errorf(StatusIndex, path, "index %d is out of range for %d records (position %d of %d)", index[k], n, k, len(index))
+		e := errorf(StatusIndex, path, "index %d is out of range for %d records (position %d of %d): %s", index[k], n, k, len(index), path)
 		e.Index = index[k]
 		return 0, e
 	}

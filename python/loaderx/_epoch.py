@@ -100,6 +100,9 @@ class Places:
         """The indices of this rank, as Order says."""
         return [self._batch(s - self.begin) for s in range(step, step + steps)]
 
+    def done(self, step: int) -> None:
+        """Nothing is kept."""
+
     def _batch(self, batch: int) -> IndexArray:
         start = batch * self._batch_size + self._rank * self._local
         stop = min(start + self._local, self._end)

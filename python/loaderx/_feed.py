@@ -78,6 +78,7 @@ class Feed:
             finally:
                 self._consumer = 0
         if isinstance(found, Taken):
+            self._job.order.done(self.ring.consumed)
             return found.batch
         self.ring.close()
         raise found.error

@@ -49,7 +49,7 @@ def normalize(index: Any, store: Any) -> int | IndexArray:
     if isinstance(index, (list, tuple)):
         return _from_sequence(index, store)
     if isinstance(index, range):
-        return np.arange(index.start, index.stop, index.step, dtype=np.int64)
+        return _from_range(index, store)
     if isinstance(index, (bool, np.bool_)):
         raise TypeError(f"{_EXPECTED}, got the single bool {index}, for {store.path}")
     if hasattr(kind, "__array__") and getattr(index, "ndim", 0) != 0:
@@ -90,6 +90,15 @@ def _one(index: int, store: Any) -> int:
     return index
 
 
+def _from_range(index: range, store: Any) -> IndexArray:
+    """Refused by its ends, before an array of that length is asked for."""
+    length = len(store)
+    for end in (index[0], index[-1]) if index else ():
+        if not -length <= end < length:
+            raise _outside(end, store)
+    return np.arange(index.start, index.stop, index.step, dtype=np.int64)
+
+
 def _from_array(index: np.ndarray[Any, Any], store: Any) -> int | IndexArray:
     kind = index.dtype.kind
     if kind not in "iub":
@@ -124,7 +133,7 @@ def _from_sequence(index: Any, store: Any) -> IndexArray:
     try:
         # The fast way to apply operator.index to every element, and to refuse floats.
         packed: IndexArray = np.frombuffer(bytearray(struct.pack(f"{len(index)}q", *index)), _INT64)
-    except struct.error:
+    except (struct.error, TypeError):
         return _element_by_element(index, store)
     # Only an element that came out as 0 or 1 can have been a bool.
     if len(packed) and bool((packed.view(np.uint64) <= 1).any()):

@@ -64,6 +64,12 @@ def as_path(path: Any, argument: str = "path") -> str:
         ) from None
     if not name:
         raise ValueError(f"{argument}: expected the folder of a store, got an empty path")
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"{argument}: expected what the file system can name, got {name!r} ({error.reason})"
+        ) from None
     if "\0" in name:
         raise ValueError(f"{argument}: expected no NUL character, got {name!r}")
     if name.startswith("~"):

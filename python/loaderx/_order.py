@@ -9,10 +9,12 @@ is kept until the step that it belongs to asks for it.
 from __future__ import annotations
 
 import threading
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from loaderx._index import INT64_MAX
+from loaderx.errors import RecordIndexError, add_note
 from loaderx.zsampler import Sampler
 
 IndexArray = np.ndarray[Any, np.dtype[np.int64]]
@@ -25,7 +27,15 @@ class Order(Protocol):
     """Whether any step can be asked for, again and out of order."""
 
     def indices(self, step: int, steps: int) -> list[IndexArray]:
-        """The indices of steps ``step`` to ``step + steps - 1``, one array each."""
+        """The indices of steps ``step`` to ``step + steps - 1``, one array each.
+
+        May be asked for again until the step is done, since a ticket that fails
+        is tried step by step, and Ctrl-C leaves a step to be made anew.
+        """
+        ...
+
+    def done(self, step: int) -> None:
+        """Steps below this one were handed over, and are not asked for again."""
         ...
 
 
@@ -54,6 +64,9 @@ class _Native:
     def indices(self, step: int, steps: int) -> list[IndexArray]:
         return list(self._sampler.fill(step, steps))
 
+    def done(self, step: int) -> None:
+        pass
+
 
 class _Indexed:
     """A sampler that answers for any step, one at a time."""
@@ -64,11 +77,25 @@ class _Indexed:
         self._sampler = sampler
 
     def indices(self, step: int, steps: int) -> list[IndexArray]:
-        return [_as_indices(self._sampler.indices_at(s), s) for s in range(step, step + steps)]
+        return [self._at(s) for s in range(step, step + steps)]
+
+    def _at(self, step: int) -> IndexArray:
+        try:
+            return _as_indices(self._sampler.indices_at(step), step)
+        except StopIteration as stop:
+            # Raised to the consumer it would end its loop as if all were well.
+            error = RuntimeError(f"indices_at raised StopIteration for step {step}")
+            raise _noted(error, step) from stop
+        except BaseException as error:
+            _noted(error, step)
+            raise
+
+    def done(self, step: int) -> None:
+        pass
 
 
 class _Sequential:
-    """A sampler that gives each step once, in order."""
+    """A sampler that gives each step once, in order. StopIteration is its end."""
 
     pure = False
 
@@ -76,6 +103,7 @@ class _Sequential:
         self._sampler = sampler
         self._lock = threading.Lock()
         self._drawn = 0
+        self._first = 0  # of the steps kept
         self._kept: dict[int, IndexArray] = {}
         self._error: Exception | None = None
 
@@ -87,10 +115,25 @@ class _Sequential:
                     self._kept[self._drawn] = _as_indices(self._sampler.next(), self._drawn)
                     self._drawn += 1
                 except Exception as error:
-                    self._error = error
+                    self._error = _noted(error, self._drawn)
             if self._error is not None and self._drawn < step + steps:
                 raise self._error
-            return [self._kept.pop(s) for s in range(step, step + steps)]
+            return [self._kept[s] for s in range(step, step + steps)]
+
+    def done(self, step: int) -> None:
+        with self._lock:
+            while self._first < step:
+                self._kept.pop(self._first, None)
+                self._first += 1
+
+
+_Error = TypeVar("_Error", bound=BaseException)
+
+
+def _noted(error: _Error, step: int) -> _Error:
+    """Say which step an error is of."""
+    add_note(error, f"loaderx: while drawing the indices of step {step}")
+    return error
 
 
 def _as_indices(given: Any, step: int) -> IndexArray:
@@ -101,4 +144,7 @@ def _as_indices(given: Any, step: int) -> IndexArray:
             f"sampler: expected a 1-D array of integers for step {step}, "
             f"got shape {indices.shape} of dtype {indices.dtype}"
         )
+    if indices.dtype == np.uint64 and indices.size and int(indices.max()) > INT64_MAX:
+        index = int(indices.max())
+        raise RecordIndexError(f"sampler: index {index} of step {step} is out of range", index=index)
     return np.ascontiguousarray(indices, np.int64)

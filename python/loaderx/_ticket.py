@@ -128,11 +128,7 @@ class Job:
     def _read(self, step: int, steps: int, result: Result, work: Work) -> list[Batch]:
         """Read all streams for some steps: a batch for each."""
         before = time.perf_counter()
-        try:
-            indices = self.order.indices(step, steps)
-        except BaseException as error:
-            add_note(error, f"loaderx: while drawing the indices of step {step}")
-            raise
+        indices = self.order.indices(step, steps)
         index = indices[0] if steps == 1 else np.concatenate(indices)
         batches: list[Batch] = [{} for _ in indices]
         now = time.perf_counter()

@@ -22,6 +22,8 @@ __all__ = ["Sampler"]
 IndexArray = np.ndarray[Any, np.dtype[np.int64]]
 
 _INT64_MAX = (1 << 63) - 1
+# The most indices of one batch: 2 GiB of them, more than any batch of records.
+_MOST = 1 << 28
 # The indices that next() draws at once, to hand out row by row.
 _DRAW = 16384
 
@@ -96,6 +98,10 @@ class Sampler:
                 f"got {self._batch_size}"
             )
         self._local = self._batch_size // self._world_size
+        if self._local > _MOST:
+            raise ValueError(
+                f"batch_size: expected at most {_MOST} indices for a rank, got {self._local}"
+            )
         self._lock = threading.Lock()
         self._step = 0
         self._none: IndexArray = np.empty((0, self._local), np.int64)
@@ -161,6 +167,8 @@ class Sampler:
         _native.require_usable()
         with self._lock:
             start, rows = self._drawn
+            if self._step >= _INT64_MAX:
+                raise ValueError(f"next: the last step is {_INT64_MAX - 1}, and it was given")
             if self._step >= start + len(rows):
                 start, rows = self._step, self._draw()
                 self._drawn = start, rows
@@ -175,6 +183,7 @@ class Sampler:
 
     def seek(self, step: int) -> None:
         """Make next() go on with that step, at least 0."""
+        _native.require_usable()
         step = as_int("step", step, 0, _INT64_MAX - 1)
         with self._lock:
             # Rows drawn before are not given again: they may have been written to.

@@ -132,7 +132,19 @@ def test_length_is_asked_only_where_needed() -> None:
         def __len__(self) -> int:
             raise AssertionError("asked")
 
-    for index in (3, [1, 2], np.array([1]), range(3)):
+    for index in (3, [1, 2], np.array([1])):
         normalize(index, NoLength(0))
     with pytest.raises(AssertionError):
         normalize(slice(None), NoLength(0))
+
+
+@pytest.mark.parametrize("index", [range(2**70), range(5, 11), range(-11, 0), range(2**40)])
+def test_a_range_beyond_the_store_is_refused_by_its_ends(index: range) -> None:
+    with pytest.raises(RecordIndexError, match="is out of range for 10 records"):
+        normalize(index, STORE)
+
+
+@pytest.mark.parametrize("index", [[np.array([1])], [np.zeros(2, int)]])
+def test_an_array_within_a_list_is_refused_with_its_position(index: Any) -> None:
+    with pytest.raises(TypeError, match="expected integers, got .* at position 0 of 1 indices"):
+        normalize(index, STORE)

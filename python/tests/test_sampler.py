@@ -165,3 +165,17 @@ def test_repr_tells_all_of_it() -> None:
     sampler.next()
     assert repr(sampler) == "Sampler(100, 10, mode=IID, seed=7, rank=1, world_size=2, step=1)"
     assert (sampler.length, sampler.batch_size, sampler.seed) == (100, 10, 7)
+
+
+def test_the_last_step_ends_with_an_error() -> None:
+    sampler = Sampler(5, 1)
+    sampler.seek(2**63 - 2)
+    sampler.next()
+    for _ in range(2):
+        with pytest.raises(ValueError, match="the last step is 9223372036854775806"):
+            sampler.next()
+
+
+def test_a_batch_that_fits_no_memory_is_refused() -> None:
+    with pytest.raises(ValueError, match="batch_size: expected at most"):
+        Sampler(2**62, 2**62)

@@ -1,0 +1,113 @@
+"""Samplers of the caller's: what they give wrong, and what fails around them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import Any, Callable
+
+import numpy as np
+import pytest
+
+from loaderx import DataLoader, DenseStore
+from loaderx.errors import RecordIndexError
+
+LENGTH = 100
+
+
+class ByNext:
+    """Gives a record a step, in order, and one that is not there at a step."""
+
+    def __init__(self, bad: int) -> None:
+        self.bad = bad
+        self.drawn = 0
+
+    def next(self) -> list[int]:
+        step, self.drawn = self.drawn, self.drawn + 1
+        return [LENGTH] if step == self.bad else [step % LENGTH]
+
+
+class Failing(ByNext):
+    """Fails itself at that step."""
+
+    def next(self) -> list[int]:
+        if self.drawn == self.bad:
+            raise KeyError("mine")
+        return super().next()
+
+
+class ByStep:
+    """Asks a function for the indices of a step."""
+
+    def __init__(self, indices_at: Callable[[int], Any]) -> None:
+        self.indices_at = indices_at
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Any:
+    with DenseStore(tmp_path / "s", np.int64, (), codec="raw") as store:
+        store.append(np.arange(LENGTH))
+        yield store
+
+
+def notes_of(error: BaseException) -> list[str]:
+    return [note for note in getattr(error, "__notes__", []) if "step" in note]
+
+
+@pytest.mark.parametrize("workers", [0, 1, 4])
+def test_a_failed_read_loses_no_batch_before_it(store: DenseStore, workers: int) -> None:
+    given = []
+    with pytest.raises(RecordIndexError) as caught:
+        for batch in DataLoader({"a": store}, sampler=ByNext(1000), num_workers=workers):
+            given.append(int(batch["a"][0]))
+    assert given == [step % LENGTH for step in range(1000)]
+    assert any("step 1000" in note for note in notes_of(caught.value))
+
+
+@pytest.mark.parametrize("workers", [0, 1, 4])
+def test_a_failed_draw_is_noted_once(store: DenseStore, workers: int) -> None:
+    count = 0
+    with pytest.raises(KeyError, match="mine") as caught:
+        for _ in DataLoader({"a": store}, sampler=Failing(300), num_workers=workers):
+            count += 1
+    assert count == 300
+    assert notes_of(caught.value) == ["loaderx: while drawing the indices of step 300"]
+
+
+def test_interrupt_without_workers_leaves_the_step_to_be_made(store: DenseStore) -> None:
+    # The signal comes from the transform itself, so it lands in the middle of a step.
+    interrupt = iter([False, True, False])
+
+    def transform(batch: Any) -> Any:
+        if next(interrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+            threading.Event().wait(60)
+        return batch
+
+    loader = DataLoader({"a": store}, sampler=ByNext(-1), num_workers=0, transform=transform)
+    next(loader)
+    with pytest.raises(KeyboardInterrupt):
+        next(loader)
+    assert next(loader)["a"].tolist() == [1]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_index_beyond_int64_is_out_of_range(store: DenseStore, workers: int) -> None:
+    indices = np.array([2**64 - 1], np.uint64)
+    loader = DataLoader({"a": store}, sampler=ByStep(lambda step: indices), num_workers=workers)
+    with pytest.raises(RecordIndexError, match="index 18446744073709551615 of step 0"):
+        next(loader)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_stop_iteration_of_indices_at_does_not_end_the_loop(
+    store: DenseStore, workers: int
+) -> None:
+    def indices_at(step: int) -> list[int]:
+        return [step] if step < 3 else next(iter([]))
+
+    with pytest.raises(RuntimeError, match="indices_at raised StopIteration for step 3"):
+        for _ in DataLoader({"a": store}, sampler=ByStep(indices_at), num_workers=workers):
+            pass
