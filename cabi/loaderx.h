@@ -195,7 +195,7 @@ int32_t lx_compact_begin(lx_handle store, lx_handle *task, lx_error *error);
 int32_t lx_verify_begin(lx_handle store, int64_t item_bytes, lx_handle *task, lx_error *error);
 
 /* Copies what the handle shows to dest, a new or empty folder, as a store with
-   an id of its own. Appends may go on. Ended early, it leaves no store. */
+   an id of its own, of version 5. Appends may go on. Ended early, it leaves no store. */
 int32_t lx_snapshot_begin(lx_handle store, lx_str dest, lx_handle *task, lx_error *error);
 
 /* Turns a version 4 store into version 5, as its first mutation does. Ended

@@ -22,6 +22,10 @@ type snapshot struct {
 	up   []string // folders whose entries changed
 	jobs []copyJob
 	done bool
+
+	// A copy of a version 4 store is upgraded: it could not have an id.
+	copied  *Store
+	upgrade *Task
 }
 
 // copyJob is the head of one file, and how much of it is copied.
@@ -114,6 +118,9 @@ func (c *snapshot) step() (bool, error) {
 		return false, err
 	}
 	defer c.s.leave()
+	if c.upgrade != nil {
+		return c.upgradeSome()
+	}
 	for left := int64(copyStep); len(c.jobs) > 0 && left > 0; {
 		j := &c.jobs[0]
 		n := min(left, j.size-j.at)
@@ -132,8 +139,43 @@ func (c *snapshot) step() (bool, error) {
 	if err := c.finish(); err != nil {
 		return false, fileError("finishing a snapshot", err)
 	}
+	if c.v.version == 4 {
+		return false, c.beginUpgrade()
+	}
 	c.done = true
 	return true, nil
+}
+
+func (c *snapshot) beginUpgrade() (err error) {
+	o := Options{Kind: c.s.typed.Kind, Mode: ModeAppend, Limits: c.s.limits, fs: c.s.opts.fs}
+	if c.copied, err = openExisting(c.to.Path(), o); err != nil {
+		return err
+	}
+	c.upgrade, err = c.copied.Upgrade()
+	return err
+}
+
+func (c *snapshot) upgradeSome() (bool, error) {
+	p, err := c.upgrade.Step()
+	if err != nil || !p.Done {
+		return false, err
+	}
+	c.done = true
+	return true, c.closeCopy()
+}
+
+// closeCopy ends what an upgrade of the copy needs.
+func (c *snapshot) closeCopy() error {
+	var err error
+	if c.upgrade != nil {
+		err = c.upgrade.End()
+		c.upgrade = nil
+	}
+	if c.copied != nil {
+		err = errors.Join(err, c.copied.Close())
+		c.copied = nil
+	}
+	return err
 }
 
 func (c *snapshot) copy(j *copyJob, n int64) error {
@@ -160,7 +202,7 @@ func (c *snapshot) copy(j *copyJob, n int64) error {
 
 // finish writes the headers, in the order of a creation.
 func (c *snapshot) finish() error {
-	s, v := c.s, c.v
+	s := c.s
 	if err := c.overlay(); err != nil {
 		return err
 	}
@@ -170,40 +212,50 @@ func (c *snapshot) finish() error {
 		return err
 	}
 	defer func() { _ = make.meta.Close() }()
-	if v.version == 4 {
-		// Of the view: another handle may have upgraded the store meanwhile.
-		head := disk.Meta{Codec: s.codec, TailChunk: v.tailChunk, TailOffset: v.tailOffset, Length: uint64(v.length)}
-		old := head.EncodeVersion4()
-		if _, err = make.meta.WriteAt(old[:], 0); err == nil {
-			err = errors.Join(make.meta.Sync(), c.to.Sync())
-		}
-		if err != nil {
-			return err
-		}
+	if c.v.version == 4 {
 		make.typed.Version, make.typed.StoreID = 1, 0
+		err = c.headVersion4(make.meta)
 	} else {
 		make.typed.Version, make.typed.StoreID = 2, newID()
-		head := disk.Meta{
-			Version: 5, Codec: s.codec, TailChunk: v.tailChunk, TailOffset: v.tailOffset,
-			Length: uint64(v.length), Epoch: 1,
-		}
-		slot := disk.Slot{
-			StoreID: make.typed.StoreID, Meta: head,
-			Arithmetic: v.perChunk > 0, PerChunk: v.perChunk, DictCRC: s.dictCRC,
-		}
-		journal, err := c.to.Open(journalName, vfs.Create)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = journal.Close() }()
-		if err := make.checkpoint(journal, slot); err != nil {
-			return err
-		}
+		err = c.head(&make)
+	}
+	if err != nil {
+		return err
 	}
 	if err := publishTyped(c.to, make.typed); err != nil {
 		return err
 	}
 	return make.syncParents(c.to.Path(), c.up)
+}
+
+// headVersion4 writes the header of the view: another handle may have upgraded
+// the store meanwhile.
+func (c *snapshot) headVersion4(meta vfs.File) error {
+	v := c.v
+	head := disk.Meta{Codec: c.s.codec, TailChunk: v.tailChunk, TailOffset: v.tailOffset, Length: uint64(v.length)}
+	old := head.EncodeVersion4()
+	if _, err := meta.WriteAt(old[:], 0); err != nil {
+		return err
+	}
+	return errors.Join(meta.Sync(), c.to.Sync())
+}
+
+// head writes the first checkpoint of the copy.
+func (c *snapshot) head(make *creation) error {
+	v := c.v
+	slot := disk.Slot{
+		StoreID: make.typed.StoreID, Arithmetic: v.perChunk > 0, PerChunk: v.perChunk, DictCRC: c.s.dictCRC,
+		Meta: disk.Meta{
+			Version: 5, Codec: c.s.codec, TailChunk: v.tailChunk, TailOffset: v.tailOffset,
+			Length: uint64(v.length), Epoch: 1,
+		},
+	}
+	journal, err := c.to.Open(journalName, vfs.Create)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = journal.Close() }()
+	return make.checkpoint(journal, slot)
 }
 
 // overlay applies a redo chain to the copy, for a store that awaits recovery.
@@ -233,6 +285,7 @@ func (c *snapshot) stop() error {
 	if c.done {
 		return nil
 	}
+	_ = c.closeCopy() // it goes with the rest
 	names, err := c.to.Names()
 	for _, name := range names {
 		if ownName(name) {

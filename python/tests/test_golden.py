@@ -160,3 +160,18 @@ def test_the_upgrade_before_a_change_is_a_task(
     with kind(tmp_path / name) as store:
         assert same_list(list(store), records)
         store.append([records[0]])
+
+
+def test_a_snapshot_is_of_version_5(name: str, tmp_path: Path) -> None:
+    shutil.copytree(GOLDEN / name, tmp_path / name)
+    files = {f.name: f.read_bytes() for f in (tmp_path / name).iterdir()}
+    kind = DenseStore if MANIFEST[name]["kind"] == "dense" else RaggedStore
+    with kind(tmp_path / name, mode="r") as store:
+        store.snapshot(tmp_path / "copy")
+        records = list(store)
+    assert {f.name: f.read_bytes() for f in (tmp_path / name).iterdir()} == files
+    assert (tmp_path / "copy" / "meta.zr").read_bytes()[4] == 5
+    assert (tmp_path / "copy" / "store.zr").read_bytes()[24:28] != bytes(4), "an id of its own"
+    with kind(tmp_path / "copy", mode="r") as copy:
+        assert same_list(list(copy), records)
+        assert copy.verify().ok
