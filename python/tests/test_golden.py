@@ -104,7 +104,7 @@ def test_every_change_upgrades_it(name: str, change: str, tmp_path: Path) -> Non
         assert store.verify().ok and store.has_dict() == (entry["codec"] == "zstd_dict")
     with kind(tmp_path / name, mode="r") as store:
         assert same_list(list(store), records) and store.verify().ok
-    assert (tmp_path / "copy" / "meta.zr").read_bytes()[4] == 4  # a copy of what it was
+    assert (tmp_path / "copy" / "meta.zr").read_bytes()[4] == 5  # to have an id of its own
     with kind(tmp_path / "copy") as copy:
         assert len(copy) == entry["records"]
 
