@@ -36,6 +36,10 @@ func TestMain(m *testing.M) {
 		victim(path)
 		return
 	}
+	if dir := os.Getenv(fullDir); dir != "" {
+		fullChild(dir)
+		return
+	}
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())
 }
@@ -352,7 +356,7 @@ func (r *run) pickAppend(name string) operation {
 // disturb arms a fault for the next operation.
 func (r *run) disturb(name string, scripted bool) {
 	g := r.rig
-	if len(r.plan) == r.left {
+	if r.kill > 0 && len(r.plan) == r.left {
 		g.kill = r.kill
 	}
 	if scripted && !r.lossy {
@@ -769,13 +773,16 @@ func TestCrashes(t *testing.T) {
 		}
 		return
 	}
-	workloads := uint64(150)
+	workloads, states := uint64(110), int64(50_000)
 	if testing.Short() {
-		workloads = 10
+		workloads, states = 6, 1
 	}
 	begun := time.Now()
 	count := sweepSeeds(t, 0, func(n uint64) bool { return n < workloads }, script{})
 	t.Logf("%v; %d in all, %v", count, count.states(), time.Since(begun).Round(time.Millisecond))
+	if count.states() < states && !t.Failed() {
+		t.Errorf("expected at least %d states, got %d", states, count.states())
+	}
 }
 
 func TestSoakCrashes(t *testing.T) {

@@ -4,15 +4,16 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"testing"
+
+	"loaderx/engine/internal/vfs/memfs"
 )
 
 // model is a store as a list, which every script is compared with.
 type model struct {
 	t       *testing.T
 	rng     *rand.Rand
-	dir     string
+	mem     *memfs.FS
 	o       Options
 	s       *Store
 	records [][]byte
@@ -28,8 +29,9 @@ func newModel(t *testing.T, seed uint64) *model {
 	}
 	limits := []Limits{{}, {Chunk: 120, Segment: 4, Record: 60}, {Chunk: 4096, Segment: 64}}
 	o.Limits = limits[rng.IntN(len(limits))]
-	m := &model{t: t, rng: rng, dir: filepath.Join(t.TempDir(), "s"), o: o}
-	m.s = mustOpen(t, m.dir, o)
+	m := &model{t: t, rng: rng, mem: memfs.New(), o: o}
+	m.o.fs = m.mem
+	m.s = mustOpen(t, storePath, m.o)
 	return m
 }
 
@@ -131,15 +133,15 @@ func (m *model) compact() {
 
 // crash goes on with the files as a killed process would leave them.
 func (m *model) crash() {
-	left := crashed(m.t, m.dir)
+	left := m.mem.Clone()
 	m.must(m.s.Close())
-	m.dir = left
-	m.s = mustOpen(m.t, left, m.o)
+	m.mem, m.o.fs = left, left
+	m.s = mustOpen(m.t, storePath, m.o)
 }
 
 func (m *model) reopen() {
 	m.must(m.s.Close())
-	m.s = mustOpen(m.t, m.dir, m.o)
+	m.s = mustOpen(m.t, storePath, m.o)
 }
 
 // check compares every record, and what verify says.
@@ -171,7 +173,7 @@ func (m *model) check(s *Store) {
 }
 
 func TestScripts(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(200) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			m := newModel(t, seed)
 			for range 40 {

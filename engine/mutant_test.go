@@ -293,6 +293,9 @@ var mutants = []mutant{
 const mutantSeeds = 60
 
 func TestPlantedBugs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not in short runs: they are for the race detector, which has nothing to see here")
+	}
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()

@@ -13,6 +13,9 @@ import (
 // die at. The next one appends and syncs, and the power fails around that: what
 // it has synced must not depend on what the dead one left unsynced.
 func TestKilledThenSynced(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not in short runs: they are for the race detector, which has nothing to see here")
+	}
 	raw, frames := Raw, Zstd
 	dense := denseOptions(12, raw)
 	dense.Limits, dense.round = Limits{Chunk: 600, Segment: 4}, 30
