@@ -36,12 +36,13 @@ PIP_INSTALL := $(PY) -m pip install --quiet --only-binary :all:
 
 # Several installations into one environment would meet under make -j.
 .NOTPARALLEL:
-.PHONY: help build test test-go test-python lint lint-go lint-python quickstart wheel install clean
+.PHONY: help build test test-go test-python soak lint lint-go lint-python quickstart wheel install clean
 
 help:
 	@echo "make quickstart   build loaderx, install it into .venv, train on real data"
 	@echo "make test         run all tests, of Go, C and Python"
 	@echo "make lint         run the linters"
+	@echo "make soak         crash, kill and fuzz for as long as SOAK=30m FUZZ=10m say"
 	@echo "make build        build the shared library into python/loaderx"
 	@echo "make wheel        build the wheel for this platform into dist"
 	@echo "make clean        remove everything that make made"
@@ -65,6 +66,18 @@ test-go: .venv/build
 	go vet ./...
 	go test -race -short ./...
 	go test ./engine
+
+# The same sweeps and kills with new seeds for as long as SOAK says, and each fuzz
+# target for FUZZ.
+SOAK ?= 30m
+FUZZ ?= 10m
+soak: .venv/build
+	go test ./engine -run Soak -v -timeout 0 -soak $(SOAK)
+	for package in ./engine ./engine/internal/disk ./engine/internal/zstd; do \
+		for target in $$(go test $$package -list '^Fuzz' | grep '^Fuzz'); do \
+			go test $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ) || exit 1; \
+		done; \
+	done
 
 # From a folder with nothing to import, so that the tests meet the package that
 # was installed from the wheel.

@@ -141,10 +141,8 @@ func (s *Store) shrink(rng *rand.Rand, say func(string, ...any)) error {
 
 // idOf is the number of a record, as shaped gives it.
 func idOf(r string) uint64 {
-	_, payload, _ := strings.Cut(r, ":")
-	if dense := r[:2]; dense == "\x00:" {
-		payload = r[2:]
-	} else {
+	payload := r[2:]
+	if r[:2] != "\x00:" {
 		payload = r[10:] // one dimension, its count, and a colon
 	}
 	return binary.LittleEndian.Uint64([]byte(payload))
