@@ -41,7 +41,7 @@ func (c *coders) borrowEncoder() (*compressor, error) {
 	default:
 	}
 	enc, err := zstd.NewEncoder(c.level, c.dict)
-	return &compressor{enc: enc}, err
+	return &compressor{enc: enc}, coderError(err)
 }
 
 func (c *coders) returnEncoder(z *compressor) {
@@ -62,7 +62,7 @@ func (c *coders) borrowDecoder() (*decompressor, error) {
 	default:
 	}
 	dec, err := zstd.NewDecoder(c.dict)
-	return &decompressor{dec: dec}, err
+	return &decompressor{dec: dec}, coderError(err)
 }
 
 func (c *coders) returnDecoder(z *decompressor) {
@@ -74,6 +74,14 @@ func (c *coders) returnDecoder(z *decompressor) {
 	default:
 		z.dec.Close()
 	}
+}
+
+// coderError is the error of a context that could not be made.
+func coderError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errorf(StatusMemory, "", "setting up zstd: %v", err)
 }
 
 // close frees what is kept. No coder may be in use.

@@ -20,6 +20,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from loaderx import dataloader as dataloader
+    from loaderx import errors as errors
+    from loaderx import utils as utils
+    from loaderx import zrecord as zrecord
+    from loaderx import zsampler as zsampler
     from loaderx.dataloader import DataLoader
     from loaderx.errors import (
         CorruptRecordError,
@@ -99,9 +104,13 @@ _HOME = {
     "train_dict": "loaderx.utils",
 }
 
+_MODULES = {"dataloader", "errors", "utils", "zrecord", "zsampler"}
+
 
 def __getattr__(name: str) -> Any:
-    """Import the module that defines a public name when the name is first used."""
+    """Import a public module, or the one that defines a public name, at first use."""
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOME.get(name, "loaderx.errors")), name)
@@ -110,4 +119,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(__all__))
+    return sorted(set(globals()) | set(__all__) | _MODULES)

@@ -14,8 +14,10 @@ from loaderx.zrecord import DICT_TIERS, DenseStore, RaggedStore
 
 # What is written and read of the source for each row.
 SAMPLE_BYTES = 4 << 20
-# Rows are read in batches of this many records, for at least so long.
+# Rows are read in batches of this many records, and of at most so many bytes
+# unless one record is more, for at least so long.
 BATCH = 256
+BATCH_BYTES = 16 << 20
 GATHER_SECONDS = 0.1
 # A codec has to make data this much smaller to be worth its time, a dictionary
 # this much smaller than plain zstd does, and a larger tier than a smaller one.
@@ -152,7 +154,7 @@ def _measure(
             store.append(sample)
             write = time.perf_counter() - started
             stored = store.stats()["live_bytes"]
-            read, seconds = _read_at_random(store)
+            read, seconds = _read_at_random(store, _batch_for(sample))
         return AdviceRow(
             codec,
             tier,
@@ -171,14 +173,20 @@ def _new_store(
     return RaggedStore(path, sample[0].dtype, codec, trained, allow_empty=True)
 
 
-def _read_at_random(store: DenseStore | RaggedStore) -> tuple[int, float]:
+def _batch_for(sample: Records) -> int:
+    """How many records to read at once, even if all of them were the largest one."""
+    largest = max(np.asarray(record).nbytes for record in sample)
+    return max(1, min(BATCH, BATCH_BYTES // largest))
+
+
+def _read_at_random(store: DenseStore | RaggedStore, batch: int) -> tuple[int, float]:
     """Read random batches for a while. Returns the records read, and the seconds it took."""
-    order = np.random.default_rng(0).integers(len(store), size=(64, BATCH))
+    order = np.random.default_rng(0).integers(len(store), size=(64, batch))
     read, started = 0, time.perf_counter()
     while True:
         for index in order:
             store[index]
-            read += BATCH
+            read += batch
             seconds = time.perf_counter() - started
             if seconds >= GATHER_SECONDS:
                 return read, seconds

@@ -3,7 +3,8 @@
 One store is changed after the other, and a crash may come in between. So what
 is to be done is written to a small file beside the first store before anything
 is done, and removed when all is. Calling again with the same index then goes
-on where it stopped: the lengths tell which stores are done.
+on where it stopped: the lengths tell which stores are done. The file knows the
+stores by their ids, since the folder they lie in may have moved meanwhile.
 """
 
 from __future__ import annotations
@@ -18,7 +19,14 @@ import numpy as np
 from loaderx import _files, _native
 from loaderx._index import IndexArray, normalize, within
 from loaderx._maintain import as_set
-from loaderx.errors import CorruptStoreError, StoreMismatchError, ZrecordError, add_note
+from loaderx._store import open_stores
+from loaderx.errors import (
+    CorruptStoreError,
+    StoreBusyError,
+    StoreMismatchError,
+    ZrecordError,
+    add_note,
+)
 from loaderx.zrecord import DenseStore, RaggedStore
 
 _VERSION = 1
@@ -28,7 +36,8 @@ class _Intent(NamedTuple):
     """What was begun: of these stores, each of that length, to delete these records."""
 
     file: str
-    stores: list[str]
+    stores: list[str]  # their paths then, for messages
+    ids: list[int]
     length: int
     gone: list[int]
 
@@ -57,9 +66,15 @@ def delete_aligned(stores: Any, index: Any) -> None:
     the job. The index is understood as it was at first. Until then another
     index is refused.
 
+    Nobody else may have one of the stores open. A handle in this process is
+    noticed before anything is deleted, one in another process only when it is
+    its store's turn: that leaves the job half done, with StoreBusyError and a
+    note. Once that handle is closed, calling again finishes it.
+
     Args:
-        stores: the stores, open for writing and nowhere else; or a dict of
-            them, such as the streams of a loader.
+        stores: the stores, open for writing; or a dict of them, such as the
+            streams of a loader. To finish, they may be found under another
+            path, if all were moved together.
         index: as ``store.delete``.
 
     Raises:
@@ -89,9 +104,11 @@ def delete_aligned(stores: Any, index: Any) -> None:
         intent = _new_intent(found, index)
         if not intent.gone:
             return
+    _require_alone(found)
     for store in found:
         _become_writer(store)
     if not begun:
+        intent = intent._replace(ids=_ids(found))  # an old store has had none until now
         _write(intent)
     _carry_out(intent, found, begun)
 
@@ -100,7 +117,7 @@ def _new_intent(stores: list[Any], index: Any) -> _Intent:
     """What is to be done. Raises for stores of unequal length and what is no index."""
     before = _Before(stores[0].path, _common_length(stores))
     paths = [store.path for store in stores]
-    return _Intent(_file_beside(before.path), paths, len(before), _resolve(index, before))
+    return _Intent(_file_beside(before.path), paths, [], len(before), _resolve(index, before))
 
 
 def _carry_out(intent: _Intent, stores: list[Any], begun: bool) -> None:
@@ -178,6 +195,18 @@ def _resolve(index: Any, before: _Before) -> list[int]:
     return [int(i) for i in gone]
 
 
+def _require_alone(stores: list[Any]) -> None:
+    """Refuse stores that this process has open elsewhere. Raises StoreBusyError."""
+    paths = {os.path.realpath(store.path) for store in stores}
+    for other in open_stores():
+        if other not in stores and os.path.realpath(other.path) in paths:
+            raise StoreBusyError(
+                f"{other.path}: expected the only handle that has it open, got another one in "
+                f"this process, {other!r}",
+                path=other.path,
+            )
+
+
 def _become_writer(store: Any) -> None:
     """Take the writer's role, upgrading an old store: what delete would do first."""
     store.upgrade()
@@ -190,12 +219,24 @@ def _become_writer(store: Any) -> None:
         _native.lib.lx_append_abort(batch[0], ffi.NULL)
 
 
+def _ids(stores: list[Any]) -> list[int]:
+    """The ids of stores, which stay when their folders move."""
+    ffi, found = _native.ffi, []
+    info, error = ffi.new("lx_store_info *"), ffi.new("lx_error *")
+    for store in stores:
+        status = _native.lib.lx_store_info_of(store._handle, info, error)
+        if status:
+            raise store._failure(status, error)
+        found.append(int(info.store_id))
+    return found
+
+
 # ---- the intent ----
 
 
 def _file_beside(path: str) -> str:
     """The file of the intent of a deletion whose first store is at path."""
-    folder, name = os.path.split(path)
+    folder, name = os.path.split(os.path.realpath(path))
     return os.path.join(folder, f".{name}.delete_aligned.json")
 
 
@@ -214,11 +255,12 @@ def _find_intent(stores: list[Any]) -> _Intent | None:
         except FileNotFoundError:
             continue
         intent = _parse(file, text)
-        given = [s.path for s in stores]
-        if sorted(intent.stores) != sorted(given):
+        if sorted(intent.ids) != sorted(_ids(stores)):
             raise StoreMismatchError(
                 f"{file}: a deletion is unfinished: expected its stores "
-                f"{', '.join(intent.stores)}, got {', '.join(given)}",
+                f"{', '.join(intent.stores)}, got {', '.join(s.path for s in stores)}; finish it "
+                "with the same stores, under whatever path they are now, or give it up by "
+                f"removing {os.path.basename(file)}",
                 path=file,
             )
         return intent
@@ -230,8 +272,8 @@ def _parse(file: str, text: bytes) -> _Intent:
         kept = json.loads(text)
         if kept["version"] != _VERSION:
             raise ValueError(f"version {kept['version']}")
-        stores, length, index = kept["stores"], kept["length"], kept["index"]
-        if not all(type(n) is int for n in [length, *index]) or not all(
+        stores, ids, length, index = kept["stores"], kept["ids"], kept["length"], kept["index"]
+        if not all(type(n) is int for n in [length, *ids, *index]) or not all(
             isinstance(path, str) for path in stores
         ):
             raise ValueError("values of other types")
@@ -241,13 +283,14 @@ def _parse(file: str, text: bytes) -> _Intent:
             f"({error}); if the stores are of equal length, remove the file",
             path=file,
         ) from None
-    return _Intent(file, stores, length, index)
+    return _Intent(file, stores, ids, length, index)
 
 
 def _write(intent: _Intent) -> None:
     kept = {
         "version": _VERSION,
         "stores": intent.stores,
+        "ids": intent.ids,
         "length": intent.length,
         "index": intent.gone,
     }

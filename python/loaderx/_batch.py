@@ -116,7 +116,7 @@ class RaggedBatch:
 
         Args:
             value: what fills the places behind the end of a record; one that
-                the dtype can hold.
+                the dtype can hold. 0 is zero bytes, whatever the dtype.
             multiple_of: the padded length is rounded up to a multiple of it, at least 1.
             max_length: longer records are cut to it, at least 1; None: none is cut.
 
@@ -138,8 +138,10 @@ class RaggedBatch:
         length = -(-longest // multiple_of) * multiple_of
         padded = _memory.empty((len(self), length, *rest), self.dtype)
         padded[...] = fill
-        records = self.values.reshape((-1, *rest)) if self.values.size else self.values
-        width = int(np.prod(rest, dtype=np.int64)) or 1
+        if self.values.size == 0:
+            return padded, rows  # records may still have a length, if another axis is 0
+        records = self.values.reshape((-1, *rest))
+        width = int(np.prod(rest, dtype=np.int64))
         starts = self.offsets[:-1] // width
         for row, start, count in zip(padded, starts.tolist(), rows.tolist()):
             if count:
@@ -191,6 +193,8 @@ def _positive(name: str, value: Any) -> int:
 
 def _as_value(value: Any, dtype: np.dtype[Any]) -> Array:
     """The padding as an array of no dimensions. A number that would change is refused."""
+    if type(value) is int and value == 0:
+        return np.zeros((), dtype)  # void and unit-less time take no number, and text takes "0"
     try:
         if dtype.kind in "iu":
             value = operator.index(value)

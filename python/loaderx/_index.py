@@ -52,6 +52,8 @@ def normalize(index: Any, store: Any) -> int | IndexArray:
         return _from_range(index, store)
     if isinstance(index, (bool, np.bool_)):
         raise TypeError(f"{_EXPECTED}, got the single bool {index}, for {store.path}")
+    if isinstance(index, np.ma.MaskedArray):
+        raise TypeError(f"{_EXPECTED}, got a masked array, for {store.path}")
     if hasattr(kind, "__array__") and getattr(index, "ndim", 0) != 0:
         return _from_array(np.asarray(index), store)
     try:

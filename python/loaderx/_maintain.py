@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from loaderx import _native, _tasks
+from loaderx import _files, _native, _tasks
 from loaderx._index import IndexArray, normalize, within
 from loaderx._open import as_path
 from loaderx._report import BadRecord, VerifyReport
@@ -87,11 +87,13 @@ class MaintainedStore(Store):
         """Turn a store of format version 4 into one of version 5, which 1.7.7 refuses.
 
         The first change of such a store does this by itself. It reads the
-        whole store once. When it is interrupted the store is as it was. For a
+        whole store once, and only the last step changes it: interrupted before
+        that the store is as it was, and afterwards it is of version 5. For a
         store of version 5 there is nothing to do.
 
         Args:
-            progress: called now and then with (at, total), in records.
+            progress: called after each step with (at, total), in records; for a
+                small store perhaps only once, when all is done.
 
         Raises:
             StoreBusyError: another handle is the writer.
@@ -108,7 +110,7 @@ class MaintainedStore(Store):
         """Read everything and look for damage: checksums, frames, shapes, overlaps.
 
         It changes nothing. Stores of format version 4 have no checksums, so
-        damage of raw records cannot be seen there.
+        damage there can go unseen, that of the dictionary (dict.zr) included.
 
         Args:
             progress: called now and then with (at, total), in bytes.
@@ -136,15 +138,19 @@ class MaintainedStore(Store):
         """Make a copy of what this handle shows, while the store may be in use.
 
         The copy is a store of its own, closed and whole. A file system that
-        can clone files does so, which takes no room. When it is interrupted,
-        nothing is left at dest.
+        can clone files does so, which takes no room. When it is interrupted
+        before the last step, nothing is left at dest, nor a folder that it
+        made; afterwards the copy is whole, and stays.
 
         Args:
             dest: the folder of the copy, new or empty, outside the store's own.
-            progress: called now and then with (at, total), in bytes.
+            progress: called after each step with (at, total), in bytes; for a
+            progress: called after each step with (at, total), in bytes; for a
+                small store perhaps only once, when the copy is done.
 
         Raises:
-            TypeError, ValueError: dest is not a path, or holds something.
+            TypeError, ValueError: dest is not a path, or a folder that holds something.
+            NotAStoreError: dest is a file, or inside one.
             StoreFullError, StoreIOError: see the message.
             StoreClosedError: after close().
         """
@@ -155,10 +161,11 @@ class MaintainedStore(Store):
         if own == there or there.startswith(os.path.join(own, "")):
             raise ValueError(f"dest: expected a folder outside the store {self._path}, got {path}")
         name = os.fsencode(path)
-        self._run(
-            lambda store, task, error: _native.lib.lx_snapshot_begin(store, name, task, error),
-            progress,
-        )
+        with _files.folders_unmade_on_error(path):
+            self._run(
+                lambda store, task, error: _native.lib.lx_snapshot_begin(store, name, task, error),
+                progress,
+            )
 
     def stats(self) -> dict[str, int]:
         """Count what the store holds and what room it takes; reads the whole record table.

@@ -277,6 +277,11 @@ def _reopen(
 _open_stores: weakref.WeakSet[Store] = weakref.WeakSet()
 
 
+def open_stores() -> list[Store]:
+    """Every store that this process has open."""
+    return [store for store in list(_open_stores) if not store.closed]
+
+
 @atexit.register
 def _end_open_stores() -> None:
     """Close what is open at exit, all of it, while a warning can still be shown."""

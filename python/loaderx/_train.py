@@ -43,11 +43,14 @@ def train_dict(source: Any, tier: str | None = None, path: Any = None) -> bytes:
     Raises:
         ValueError: there is too little to learn from; an unknown tier.
         TypeError: an argument that is not of its type.
-        OSError: the file could not be written.
+        OSError: the file could not be written. A folder that takes none is
+            found out before the training.
     """
     name = as_tier(tier)
     file = None if path is None else as_path(path, "path")
     check_source(source, "source")
+    if file is not None:
+        _files.require_writable(file)
     budget, size = DICT_TIERS[name]["samples"], DICT_TIERS[name]["size"]
     sample = pieces(source, budget)
     room = room_for(sample, size)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from support import same_list
+from support import Child, same_list
 from test_maintain import swapped
 
 from loaderx.errors import (
@@ -47,6 +48,11 @@ def stores(tmp_path: Path) -> Iterator[dict[str, Any]]:
 
 def intent(tmp_path: Path) -> Path:
     return tmp_path / ".image.delete_aligned.json"
+
+
+def ids(stores: dict[str, Any]) -> list[int]:
+    headers = [(Path(store.path) / "store.zr").read_bytes() for store in stores.values()]
+    return [int.from_bytes(header[24:28], "little") for header in headers]
 
 
 def check(stores: dict[str, Any], gone: list[int]) -> None:
@@ -106,17 +112,81 @@ def test_a_second_call_finishes_the_job(stores: Any, tmp_path: Path, at: Any, in
     assert kept == {
         "version": 1,
         "stores": [store.path for store in stores.values()],
+        "ids": ids(stores),
         "length": 10,
         "index": [1, 9],
     }
     with pytest.raises(ValueError, match="unfinished, and these stores lag: .*expected its index"):
         delete_aligned(stores, [1, 8])
-    with pytest.raises(StoreMismatchError, match="a deletion is unfinished: expected its stores"):
+    message = (
+        "a deletion is unfinished: expected its stores .*image, .*label, .*token, got .*image, "
+        ".*token; finish it with the same stores, .* removing .image.delete_aligned.json"
+    )
+    with pytest.raises(StoreMismatchError, match=message):
         delete_aligned([stores["image"], stores["token"]], index)
     backwards = dict(reversed(stores.items()))
     delete_aligned(backwards, index)
     check(stores, [1, 9])
     assert not intent(tmp_path).exists()
+
+
+@pytest.mark.parametrize("how", ["moved", "symlinked folder", "symlinked stores"])
+def test_it_is_finished_under_another_path(stores: Any, tmp_path: Path, how: str) -> None:
+    stores["label"].__class__ = Interrupted
+    with pytest.raises(KeyboardInterrupt):
+        delete_aligned(stores, [3, 4])
+    for store in stores.values():
+        store.close()
+    there = tmp_path / "there"
+    if how == "moved":
+        there.mkdir()
+        for path in [*map(Path, (s.path for s in stores.values())), intent(tmp_path)]:
+            path.rename(there / path.name)
+    elif how == "symlinked folder":
+        there.symlink_to(tmp_path)
+    else:
+        there.mkdir()
+        for name in stores:
+            (there / name).symlink_to(tmp_path / name)
+    again = {
+        name: (RaggedStore if name == "token" else DenseStore)(there / name) for name in stores
+    }
+    delete_aligned(again, [3, 4])
+    check(again, [3, 4])
+    for store in again.values():
+        store.close()
+    assert not intent(tmp_path).exists() and not intent(there).exists()
+
+
+def test_stores_that_get_their_ids_on_the_way(tmp_path: Path) -> None:
+    made = {}
+    for name in ("image", "label"):  # of format version 4, which has none
+        shutil.copytree(Path(__file__).parent / "golden" / "dense_dict_i4", tmp_path / name)
+        made[name] = DenseStore(tmp_path / name)
+    assert ids(made) == [0, 0]
+    length = len(made["image"])
+    made["label"].__class__ = Interrupted
+    with pytest.raises(KeyboardInterrupt):
+        delete_aligned(made, 0)
+    made["label"].__class__ = DenseStore
+    assert json.loads(intent(tmp_path).read_text())["ids"] == ids(made) and all(ids(made))
+    delete_aligned(made, 0)
+    assert {len(store) for store in made.values()} == {length - 1}
+    for store in made.values():
+        store.close()
+
+
+def test_other_stores_at_the_path_do_not_finish_it(stores: Any, tmp_path: Path) -> None:
+    stores["label"].__class__ = Interrupted
+    with pytest.raises(KeyboardInterrupt):
+        delete_aligned(stores, [3, 4])
+    stores["token"].close()
+    Path(stores["token"].path).rename(tmp_path / "aside")
+    with RaggedStore(tmp_path / "token", np.int32) as other:
+        other.append(RECORDS["token"])
+        with pytest.raises(StoreMismatchError, match="removing .image.delete_aligned.json"):
+            delete_aligned({**stores, "token": other}, [3, 4])
+        assert len(other) == 10
 
 
 def test_interrupted_before_anything_is_done(stores: Any, tmp_path: Path) -> None:
@@ -132,7 +202,7 @@ def test_interrupted_before_anything_is_done(stores: Any, tmp_path: Path) -> Non
 
 def test_killed_before_anything_was_done(stores: Any, tmp_path: Path) -> None:
     paths = [store.path for store in stores.values()]
-    kept = {"version": 1, "stores": paths, "length": 10, "index": [3]}
+    kept = {"version": 1, "stores": paths, "ids": ids(stores), "length": 10, "index": [3]}
     intent(tmp_path).write_text(json.dumps(kept))
     # Another index, and another store first: what was remembered was never begun.
     delete_aligned(dict(reversed(stores.items())), [5])
@@ -142,7 +212,9 @@ def test_killed_before_anything_was_done(stores: Any, tmp_path: Path) -> None:
 
 def test_killed_after_all_was_done(stores: Any, tmp_path: Path) -> None:
     paths = [store.path for store in stores.values()]
-    kept = json.dumps({"version": 1, "stores": paths, "length": 11, "index": [3]})
+    kept = json.dumps(
+        {"version": 1, "stores": paths, "ids": ids(stores), "length": 11, "index": [3]}
+    )
     intent(tmp_path).write_text(kept)
     delete_aligned(stores, 3)  # the same index: this was the second call
     check(stores, [])
@@ -191,17 +263,36 @@ def test_a_store_that_cannot_be_written(stores: Any, tmp_path: Path) -> None:
 
 
 def test_another_reader_is_in_the_way(stores: Any, tmp_path: Path) -> None:
-    with RaggedStore(stores["token"].path, mode="r"):
+    with Child() as child:
+        child.ask(f"(s := RaggedStore({stores['token'].path!r}, mode='r'))")
         with pytest.raises(StoreBusyError) as caught:
             delete_aligned(stores, 2)
         assert "these stores lag" in caught.value.__notes__[0]
+        child.ask("s.close()")
     delete_aligned(stores, 2)
     check(stores, [2])
-    with DenseStore(stores["image"].path, mode="r"):
+
+
+@pytest.mark.parametrize("name", ["image", "token"])
+def test_a_reader_of_this_process_is_noticed_first(stores: Any, tmp_path: Path, name: str) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    with type(stores[name])(tmp_path / "link" / name, mode="r"):
+        with pytest.raises(StoreBusyError, match="another one in this process, .*mode='r'"):
+            delete_aligned(stores, 2)
+        check(stores, [])
+        assert not intent(tmp_path).exists()
+    delete_aligned(stores, 2)
+    check(stores, [2])
+
+
+def test_a_reader_of_the_first_store_leaves_nothing_begun(stores: Any, tmp_path: Path) -> None:
+    with Child() as child:
+        child.ask(f"(s := DenseStore({stores['image'].path!r}, mode='r'))")
         with pytest.raises(StoreBusyError) as caught:
             delete_aligned(stores, 0)
-        assert not hasattr(caught.value, "__notes__") and not intent(tmp_path).exists()
-    check(stores, [2])
+        child.ask("s.close()")
+    assert not hasattr(caught.value, "__notes__") and not intent(tmp_path).exists()
+    check(stores, [])
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"version": 2}', "{}", '{"version": 1, "stores": 3}'])

@@ -172,6 +172,20 @@ def test_pad_of_other_dtypes(tmp_path: Path, dtype: str, value: Any) -> None:
     assert same(dense, padded(records, value, 2))
 
 
+def test_pad_with_another_axis_of_zero(tmp_path: Path) -> None:
+    dense, rows = batch_of(tmp_path, [np.zeros((n, 0, 2), np.int32) for n in (3, 1)]).pad()
+    assert same(dense, np.zeros((2, 3, 0, 2), np.int32)) and rows.tolist() == [3, 1]
+
+
+@pytest.mark.parametrize("dtype", ["V7", "V1", "M8", "m8", "M8[s]", "S3", "?", "u1,f4"])
+def test_the_default_padding_is_zero_bytes(tmp_path: Path, dtype: str) -> None:
+    size = np.dtype(dtype).itemsize
+    ones = np.frombuffer(b"\1" * size, dtype)
+    dense, rows = batch_of(tmp_path, [ones, np.repeat(ones, 3)], dtype).pad()
+    assert dense.dtype == np.dtype(dtype) and rows.tolist() == [1, 3]
+    assert [row.tobytes() for row in dense] == [b"\1" * size + b"\0" * 2 * size, b"\1" * size * 3]
+
+
 USES: list[tuple[Any, type[Exception], str]] = [
     (lambda b: b[60], IndexError, "index 60 is out of range for RaggedBatch.60 records"),
     (lambda b: b[-61], IndexError, "index -61 is out of range"),

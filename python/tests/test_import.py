@@ -51,6 +51,20 @@ def test_public_names() -> None:
     assert (PACKAGE / "py.typed").exists()
 
 
+def test_the_public_modules_are_attributes() -> None:
+    code = """
+        import sys
+        import loaderx
+        early = [name for name in sys.modules if name.startswith("loaderx.")]
+        assert {"utils", "errors", "zrecord"} <= set(dir(loaderx))
+        print(early, loaderx.utils.train_dict.__name__, loaderx.errors.StoreBusyError.__name__,
+              loaderx.zrecord.__name__, loaderx.zsampler.__name__, loaderx.dataloader.__name__)
+    """
+    assert output_of(code) == (
+        "[] train_dict StoreBusyError loaderx.zrecord loaderx.zsampler loaderx.dataloader"
+    )
+
+
 def imports() -> dict[str, set[str]]:
     """The modules of the package, each with those it imports anywhere in it."""
     found: dict[str, set[str]] = {}

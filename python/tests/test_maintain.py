@@ -15,6 +15,7 @@ from support import same, same_list
 from loaderx import _native
 from loaderx.errors import (
     CorruptRecordError,
+    NotAStoreError,
     StoreBusyError,
     StoreMismatchError,
     StoreReadOnlyError,
@@ -312,13 +313,45 @@ def test_snapshot_goes_to_an_empty_folder(store: Any, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="a new or an empty folder"):
         store.snapshot(tmp_path / "empty")
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(ZrecordError, match="file"):
-        store.snapshot(tmp_path / "file")
+    for path in (tmp_path / "file", tmp_path / "file" / "inside"):
+        with pytest.raises(NotAStoreError, match="file"):
+            store.snapshot(path)
     assert (tmp_path / "file").read_text() == "mine"
     for inside in (store.path, Path(store.path) / "in" / "side"):
         with pytest.raises(ValueError, match="outside the store"):
             store.snapshot(inside)
     assert not (Path(store.path) / "in").exists()
+
+
+def test_an_interrupted_snapshot_leaves_no_folder(
+    store: Any, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupted:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(lib, name)
+
+        def lx_task_step(self, *_: Any) -> int:
+            raise KeyboardInterrupt
+
+    lib = _native.lib
+    (tmp_path / "mine").mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(_native, "lib", Interrupted())
+        for dest in ("deep/er/copy", "mine"):
+            with pytest.raises(KeyboardInterrupt):
+                store.snapshot(tmp_path / dest)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["mine", "s"]
+
+    def progress(at: int, total: int) -> None:
+        calls.append(at == total)
+        raise KeyboardInterrupt
+
+    calls: list[bool] = []
+    with pytest.raises(KeyboardInterrupt):
+        store.snapshot(tmp_path / "mine", progress)
+    assert calls == [True]  # so small a store takes one step, and the copy is whole
+    with type(store)(tmp_path / "mine") as copy:
+        assert same_list(list(copy), RECORDS[kind])
 
 
 # ---- refresh ----

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import signal
 import tracemalloc
 import warnings
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 from support import output_of, same, same_list
 
-from loaderx import _sample, _train
+from loaderx import _memory, _sample, _train
 from loaderx._advise import AdviceRow, recommend
 from loaderx.errors import CorruptStoreError, StoreClosedError, StoreMismatchError, ZrecordError
 from loaderx.utils import Advice, advise, train_dict
@@ -87,8 +88,28 @@ def test_the_file_appears_as_a_whole(
         train_dict(similar(1000, seed=1), "fast", tmp_path / "d")
     assert [p.name for p in tmp_path.iterdir()] == ["d"]
     assert (tmp_path / "d").read_bytes() == trained
-    with pytest.raises(FileNotFoundError):
-        train_dict(DATA, "fast", tmp_path / "no" / "folder")
+    monkeypatch.setattr("os.replace", lambda *_: os.rename(tmp_path / "no", tmp_path / "where"))
+    with pytest.raises(FileNotFoundError) as caught:
+        train_dict(DATA, "fast", tmp_path / "d")
+    assert caught.value.filename == str(tmp_path / "d") and caught.value.filename2 is None
+
+
+def test_a_file_that_cannot_be_written_is_found_out_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loaderx._train.train", lambda *_: pytest.fail("trained"))
+    (tmp_path / "file").touch()
+    for path, error in [
+        (tmp_path / "no" / "d", FileNotFoundError),
+        (tmp_path / "file" / "d", NotADirectoryError),
+        (tmp_path, IsADirectoryError),
+    ]:
+        with pytest.raises(error) as caught:
+            train_dict(DATA, "fast", path)
+        assert caught.value.filename == str(path)
+    with pytest.raises(ValueError, match="too little|at least 8 records"):
+        train_dict(DATA[:1], "fast", tmp_path / "d")
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_small_source_gives_a_small_dictionary() -> None:
@@ -314,6 +335,23 @@ def test_advice(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "1000 of 1000 records" in text
     noise = np.random.default_rng(0).integers(0, 256, (300, 64), np.uint8)
     assert advise(noise).recommendation.startswith("Take raw: ")
+
+
+def test_advice_on_large_records_needs_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("loaderx._advise.GATHER_SECONDS", 0)
+    taken: list[int] = []
+    take = _memory.take
+
+    def spy(nbytes: int) -> Any:
+        taken.append(nbytes)
+        return take(nbytes)
+
+    monkeypatch.setattr(_memory, "take", spy)
+    advise(np.zeros((4, 1 << 20), np.uint8))
+    assert max(taken) == 16 << 20  # 16 records, and not 256
+    taken.clear()
+    advise([np.zeros(1, np.uint8), np.zeros(1 << 20, np.uint8)])
+    assert max(taken) <= 32 << 20  # a gather of unknown size has room to spare
 
 
 def row(codec: str, ratio: float, gather: float, tier: str | None = None) -> AdviceRow:
