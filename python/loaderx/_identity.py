@@ -20,7 +20,7 @@ import re
 from typing import Any
 
 import numpy as np
-from numpy.lib.format import descr_to_dtype
+from numpy.lib import format as npy_format
 
 from loaderx.errors import UnsupportedStoreError
 
@@ -199,7 +199,9 @@ def _as_lists(descr: Any) -> Any:
 def _decode_dtype(descr: Any) -> np.dtype[Any]:
     if isinstance(descr, str) and _EXTENSION.fullmatch(descr):
         return _extension_dtype(descr)
-    found: np.dtype[Any] = descr_to_dtype(_as_descr(descr, 0))
+    # Some releases of NumPy have types for it, and some have none.
+    decode: Any = npy_format.descr_to_dtype
+    found: np.dtype[Any] = decode(_as_descr(descr, 0))
     return found
 
 

@@ -145,7 +145,6 @@ class MaintainedStore(Store):
         Args:
             dest: the folder of the copy, new or empty, outside the store's own.
             progress: called after each step with (at, total), in bytes; for a
-            progress: called after each step with (at, total), in bytes; for a
                 small store perhaps only once, when the copy is done.
 
         Raises:

@@ -146,5 +146,7 @@ def _as_indices(given: Any, step: int) -> IndexArray:
         )
     if indices.dtype == np.uint64 and indices.size and int(indices.max()) > INT64_MAX:
         index = int(indices.max())
-        raise RecordIndexError(f"sampler: index {index} of step {step} is out of range", index=index)
+        raise RecordIndexError(
+            f"sampler: index {index} of step {step} is out of range", index=index
+        )
     return np.ascontiguousarray(indices, np.int64)

@@ -169,12 +169,15 @@ def _read_pieces(source: Any, cut: Cut) -> Iterator[Array]:
     """Read the records of a cut a few at a time, and yield its pieces as bytes."""
     start = 0
     while start < len(cut.records):
-        bound = np.searchsorted(np.cumsum(cut.sizes[start : start + 65536]), _READ, "right")
-        stop = start + max(1, int(bound))
+        # A record is read once for all its pieces that follow each other.
+        again = np.diff(cut.records[start : start + 65536], prepend=cut.records[start]) == 0
+        sizes = np.where(again, 0, cut.sizes[start : start + 65536])
+        stop = start + max(1, int(np.searchsorted(np.cumsum(sizes), _READ, "right")))
         chosen, where = np.unique(cut.records[start:stop], return_inverse=True)
         found = [as_bytes(np.asarray(record)) for record in source[chosen]]
         for at, part in zip(where.tolist(), cut.parts[start:stop].tolist()):
-            yield found[at][part * PIECE : (part + 1) * PIECE]
+            # A copy, for a view would keep the whole record.
+            yield found[at][part * PIECE : (part + 1) * PIECE].copy()
         start = stop
 
 

@@ -218,6 +218,16 @@ def test_the_sample_of_a_ragged_store(tmp_path: Path) -> None:
         assert len(_sample.records(store, 1)) == 1
 
 
+def test_large_records_are_read_once_and_not_kept() -> None:
+    source = np.zeros((4, 8 << 20), np.uint8)
+    _sample.pieces(source[:1], 1 << 20)  # what is loaded at first is not counted
+    tracemalloc.start()
+    sample = _sample.pieces(source, 4 << 20)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(sample.sizes) >= 16 and peak < 40 << 20, (len(sample.sizes), peak >> 20)
+
+
 def test_memory_stays_bounded_however_long_the_iterable() -> None:
     record = np.zeros(10_000, np.uint8)
     tracemalloc.start()
