@@ -25,6 +25,8 @@ export CGO_CFLAGS ?= -O2 -g0 -ffunction-sections -fdata-sections
 export STATICCHECK_CACHE := $(HERE)/.cache/staticcheck
 export PIP_CACHE_DIR := $(HERE)/.cache/pip
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# pip asks a rustc on PATH for its version, and rustup's writes its settings then.
+export RUSTUP_HOME := $(HERE)/.cache/rustup
 export PYTHONDONTWRITEBYTECODE := 1
 export RUFF_CACHE_DIR := $(HERE)/.cache/ruff
 export MYPY_CACHE_DIR := $(HERE)/.cache/mypy
