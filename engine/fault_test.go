@@ -177,8 +177,21 @@ func (r *run) afterwards() error {
 	return r.crash()
 }
 
+// ours is the number of goroutines that run code of the engine. The runtime
+// starts some of its own when it likes.
+func ours() (n int, stacks string) {
+	b := make([]byte, 256<<10)
+	stacks = string(b[:runtime.Stack(b, true)])
+	for one := range strings.SplitSeq(stacks, "\n\n") {
+		if strings.Contains(one, "loaderx/engine") {
+			n++
+		}
+	}
+	return n, stacks
+}
+
 func TestFaults(t *testing.T) {
-	before := runtime.NumGoroutine()
+	before, _ := ours()
 	raw, frames, dict := Raw, Zstd, ZstdDict
 	dense := denseOptions(12, raw)
 	dense.Limits, dense.round = Limits{Chunk: 120, Segment: 4, Record: 60}, 60
@@ -190,13 +203,14 @@ func TestFaults(t *testing.T) {
 	for _, c := range []setting{{o: dense}, {o: ragged}, {o: withDict}, {o: dense, version4: true}, {o: ragged, version4: true}} {
 		t.Run(c.String(), func(t *testing.T) { everyFault(t, c, ops) })
 	}
-	for range 10000 { // those that have just returned
-		if runtime.NumGoroutine() <= before {
+	for range 1000 { // those that have just returned
+		if after, _ := ours(); after <= before {
 			return
 		}
 		runtime.Gosched()
 	}
-	t.Errorf("%d goroutines before, %d after", before, runtime.NumGoroutine())
+	after, stacks := ours()
+	t.Errorf("%d goroutines before, %d after:\n%s", before, after, stacks)
 }
 
 // everyFault lets each operation of a script fail in each way.
