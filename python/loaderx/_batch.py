@@ -9,6 +9,7 @@ from typing import Any, Union
 import numpy as np
 
 from loaderx import _memory
+from loaderx._arguments import as_int
 from loaderx.errors import RecordIndexError
 
 Array = np.ndarray[Any, Any]
@@ -129,10 +130,10 @@ class RaggedBatch:
                 dimensions, or that are scalars; an argument out of range.
             TypeError: an argument that is not of its type.
         """
-        multiple_of = _positive("multiple_of", multiple_of)
+        multiple_of = as_int("multiple_of", multiple_of, 1)
         rows, rest = self._rows()
         if max_length is not None:
-            rows = np.minimum(rows, _positive("max_length", max_length))
+            rows = np.minimum(rows, as_int("max_length", max_length, 1))
         fill = _as_value(value, self.dtype)
         longest = int(rows.max()) if len(rows) else 0
         length = -(-longest // multiple_of) * multiple_of
@@ -175,20 +176,6 @@ class RaggedBatch:
 def _as_slice(start: int, stop: int, step: int) -> slice:
     """The slice of what slice.indices gave: a stop of -1 would be the last element."""
     return slice(start, None if stop < 0 else stop, step)
-
-
-def _positive(name: str, value: Any) -> int:
-    try:
-        if isinstance(value, (bool, np.bool_)):
-            raise TypeError
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(
-            f"{name}: expected an integer, got {type(value).__name__} {value!r}"
-        ) from None
-    if number < 1:
-        raise ValueError(f"{name}: expected at least 1, got {number}")
-    return number
 
 
 def _as_value(value: Any, dtype: np.dtype[Any]) -> Array:

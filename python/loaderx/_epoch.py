@@ -7,9 +7,10 @@ from typing import Any, Callable
 
 import numpy as np
 
+from loaderx._arguments import as_int
 from loaderx._feed import Feed
 from loaderx._order import IndexArray, Order
-from loaderx.zsampler import Mode, Sampler, as_int
+from loaderx.zsampler import Mode, Sampler
 
 TAILS = ("keep", "drop", "pad")
 _INT64_MAX = (1 << 63) - 1

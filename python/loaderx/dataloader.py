@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any, Callable, Literal
 
 from loaderx import _native, _state, _stats
+from loaderx._arguments import as_int
 from loaderx._epoch import Epoch, check_tail, places_of
 from loaderx._feed import Feed, OnStep
 from loaderx._order import Order, order_of
@@ -21,7 +22,7 @@ from loaderx._ring import ENDLESS
 from loaderx._streams import as_ragged, as_streams, common_length
 from loaderx._ticket import Job
 from loaderx.zrecord import DenseStore, RaggedStore
-from loaderx.zsampler import Mode, Sampler, as_int
+from loaderx.zsampler import Mode, Sampler
 
 __all__ = ["DataLoader"]
 

@@ -7,7 +7,6 @@ every machine, for as long as the major version stays.
 
 from __future__ import annotations
 
-import operator
 import threading
 from enum import IntEnum
 from typing import Any, ClassVar, Literal
@@ -15,6 +14,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from loaderx import _native
+from loaderx._arguments import as_int
 from loaderx._ranks import as_ranks
 
 __all__ = ["Sampler"]
@@ -244,27 +244,6 @@ def _restore(
     sampler = cls(*arguments, rank=rank, world_size=world_size)
     sampler.seek(step)
     return sampler
-
-
-def as_int(name: str, value: Any, low: int, high: int) -> int:
-    """Take an argument as an int from low to high; a bool is none here.
-
-    Raises:
-        TypeError: not an integer.
-        ValueError: out of range.
-    """
-    try:
-        if isinstance(value, (bool, np.bool_)):
-            raise TypeError
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(
-            f"{name}: expected an integer, got {type(value).__name__} {value!r}"
-        ) from None
-    if not low <= number <= high:
-        bound = f"at least {low}" if number < low else f"at most {high}"
-        raise ValueError(f"{name}: expected {bound}, got {number}")
-    return number
 
 
 def as_mode(mode: Any) -> Mode:
