@@ -82,6 +82,22 @@ func (w *writer) cutJournal() error {
 	return nil
 }
 
+// touch marks files as written, so that the next checkpoint syncs what another
+// process may have left in the page cache.
+func (w *writer) touch(names []string) error {
+	for _, name := range names {
+		f, err := w.open(name)
+		if err != nil {
+			return err
+		}
+		f.touched = true
+		if err := w.rest(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // flush syncs what was written, and the folder if names were added. What a
 // checkpoint behind has begun to sync it waits for: those files are not marked
 // any more, and a sync that fails tells only the first who asks.

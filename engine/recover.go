@@ -140,17 +140,7 @@ func (w *writer) touchTail(over *overlay, names []string) error {
 			touch = append(touch, name)
 		}
 	}
-	for _, name := range touch {
-		f, err := w.open(name)
-		if err != nil {
-			return err
-		}
-		f.touched = true
-		if err := w.rest(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return w.touch(touch)
 }
 
 // cutTail removes what lies beyond the tail: chunks, the rest of the last one,

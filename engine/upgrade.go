@@ -204,17 +204,7 @@ func (w *writer) syncOld(st state, names []string) error {
 	for id := int64(0); id <= int64(st.tailChunk); id++ {
 		touch = append(touch, numbered(int(id), chunkExt))
 	}
-	for _, name := range touch {
-		f, err := w.open(name)
-		if err != nil {
-			return err
-		}
-		f.touched = true
-		if err := w.rest(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return w.touch(touch)
 }
 
 // retype replaces store.zr by one of version 2, which names the store's id. It
