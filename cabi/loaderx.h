@@ -11,8 +11,8 @@
  *            it was given after the call that gave it.
  * Threads    Every function may be called from any thread, and any two at the
  *            same time, unless its comment says otherwise.
- * Fork       After fork(), the child must not call any function: a Go runtime
- *            does not survive it. The locks of the stores that were open are
+ * Fork       After fork(), the child must not call any function but
+ *            lx_buffer_free: a Go runtime does not survive it. The locks of the stores that were open are
  *            closed in the child by the library itself.
  */
 #ifndef LOADERX_H
@@ -118,9 +118,11 @@ int32_t lx_abi_version(void);
 int32_t lx_parallelism(void);
 
 /* A block of at least 1 byte, aligned to 64, contents undefined; lx_buffer_free takes it
-   back. For destinations of gathers, which are faster into recycled memory. */
+   back, in a forked child too. For destinations of gathers, which are faster into
+   recycled memory. lx_buffer_count says how many are not given back yet. */
 int32_t lx_buffer_new(int64_t bytes, void **buffer, lx_error *error);
 void lx_buffer_free(void *buffer);
+int64_t lx_buffer_count(void);
 
 /* ---- stores ---- */
 
@@ -220,6 +222,9 @@ int32_t lx_train_dict(void *samples, int64_t samples_bytes, void *sizes, int64_t
 /* ---- reading: index is count int64 values, negative ones count from the end.
    max_threads 0: as many as pay. On failure the destination is undefined. ---- */
 
+/* One record; dst_bytes must be the store's width. */
+int32_t lx_dense_one(lx_handle store, int64_t index, void *dst, int64_t dst_bytes, lx_error *error);
+
 /* dst_bytes must be count times the store's width. */
 int32_t lx_dense_gather(lx_handle store, void *index, int64_t count, void *dst, int64_t dst_bytes,
                         int32_t max_threads, lx_error *error);
@@ -233,6 +238,10 @@ int32_t lx_ragged_gather(lx_handle store, void *index, int64_t count, int64_t it
                          void *dst, int64_t dst_bytes, void *offsets,
                          void *dims, int64_t dims_room, void *dim_offsets,
                          int32_t max_threads, lx_error *error);
+
+/* Asks the system to bring records into memory that will be gathered soon, and
+   does not wait for it. Costs next to nothing where they are there already. */
+int32_t lx_store_ahead(lx_handle store, void *index, int64_t count, lx_error *error);
 
 /* ---- the sampler: the order of indices, a pure function of seed and step ---- */
 

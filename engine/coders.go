@@ -19,10 +19,12 @@ type coders struct {
 	dec   chan *decompressor
 }
 
-// decompressor is a worker's context and the frame that it decodes.
+// decompressor is a worker's context and the frames that it decodes.
 type decompressor struct {
-	dec   *zstd.Decoder
-	frame []byte
+	dec    *zstd.Decoder
+	frame  []byte     // of a record read alone
+	frames zstd.Batch // of records, or of payloads
+	shapes zstd.Batch
 }
 
 func (c *coders) init(codec Codec, dict *zstd.Dict) {

@@ -16,15 +16,17 @@ type cursor struct {
 	v *view
 	z *decompressor // nil in raw stores
 
-	segment  int // whose bytes table has
-	table    []byte
-	chunk    int64 // whose bytes data has
-	data     []byte
-	at       int64    // the user's index being read, for messages
-	doubts   []doubt  // of the current unit
-	suspects []uint32 // chunks, of the staged gather
-	staged   staged
-	shape    [8 + 8*maxDims]byte // a shape record, decoded
+	segment int // whose bytes table has
+	table   []byte
+	chunk   int64 // whose bytes data has
+	data    []byte
+	at      int64          // the user's index being read, for messages
+	doubts  []doubt        // of the current unit
+	shape   [maxShape]byte // a shape record, decoded
+
+	locator locator // of the fast ways
+	staged  staged
+	pairs   pairs
 }
 
 // place is where a record lies: a table entry, and its bytes where only the
@@ -40,11 +42,17 @@ var cursors = sync.Pool{New: func() any { return new(cursor) }}
 // reader is a cursor for the table and for stored bytes.
 func (s *Store) reader(v *view) *cursor { return &cursor{s: s, v: v, segment: -1, chunk: -1} }
 
-// newCursor is a cursor that also decodes. It has to be ended.
-func (s *Store) newCursor(v *view) (*cursor, error) {
+// borrowCursor is a reader from the pool. It has to be ended.
+func (s *Store) borrowCursor(v *view) *cursor {
 	c := cursors.Get().(*cursor)
 	c.s, c.v, c.segment, c.chunk = s, v, -1, -1
-	c.doubts, c.suspects = c.doubts[:0], c.suspects[:0]
+	c.doubts = c.doubts[:0]
+	return c
+}
+
+// newCursor is a cursor that also decodes. It has to be ended.
+func (s *Store) newCursor(v *view) (*cursor, error) {
+	c := s.borrowCursor(v)
 	if s.codec == Raw {
 		return c, nil
 	}
@@ -58,7 +66,8 @@ func (c *cursor) end() {
 		c.s.coders.returnDecoder(c.z)
 	}
 	// Nothing of the store may stay reachable, or be read, from the pool.
-	c.s, c.v, c.z, c.table, c.data, c.staged.table = nil, nil, nil, nil, nil, nil
+	c.s, c.v, c.z, c.table, c.data = nil, nil, nil, nil, nil
+	c.locator.table, c.staged.index, c.pairs.index, c.pairs.dst = nil, nil, nil, RaggedDst{}
 	cursors.Put(c)
 }
 

@@ -16,13 +16,27 @@ func (s *Store) GatherDense(index []int64, dst []byte, threads int) error {
 		return errorf(StatusArgument, s.path, "%s: expected a destination of %d records of %d bytes, got %d bytes", s.path, len(index), w, len(dst))
 	}
 	v := s.view.Load()
+	s.now.ask(s, v, index)
 	per, workers := s.units(len(index), w, threads)
+	if workers == 1 {
+		return s.one(v, len(dst), func(c *cursor) error { return c.denses(index, 0, len(index), dst) })
+	}
 	return s.gather(v, len(index), per, workers, func(c *cursor, lo, hi int) error {
-		if c.gatherStaged(index[lo:hi], dst[lo*w:hi*w]) {
-			return nil
-		}
-		return c.each(lo, hi, func(k int) error { return c.dense(index, k, dst) })
+		return c.denses(index, lo, hi, dst)
 	})
+}
+
+// denses reads records lo to hi.
+func (c *cursor) denses(index []int64, lo, hi int, dst []byte) error {
+	w := int(c.s.typed.Width)
+	fast := c.gatherStaged
+	if c.z != nil {
+		fast = c.gatherFrames
+	}
+	if fast(index[lo:hi], dst[lo*w:hi*w]) {
+		return nil
+	}
+	return c.each(lo, hi, func(k int) error { return c.dense(index, k, dst) })
 }
 
 // dense reads record index[k].

@@ -4,13 +4,9 @@ import (
 	"loaderx/engine/internal/fan"
 )
 
-// When a gather is shared among threads: handing work to another core costs 5
-// to 70 us, so it has to be worth that.
+// unitBytes is how much a worker takes at a time of a gather that is shared, and
+// unitFrames how many small frames.
 const (
-	fanRaw    = 4 << 20   // bytes to copy
-	fanFrames = 128 << 10 // bytes to decode
-	// unitBytes is how much a worker takes at a time, and unitFrames how many
-	// small frames.
 	unitBytes  = 256 << 10
 	unitFrames = 8
 )
@@ -32,18 +28,28 @@ func wrap(index []int64, k int, n int64, path string) (int64, error) {
 // units says how many records a worker takes at a time, of about size bytes
 // each, and how many workers may share n of them.
 func (s *Store) units(n, size, threads int) (per, workers int) {
-	size = max(1, size)
-	per, worth := max(1, unitBytes/size), fanRaw
-	if s.codec != Raw {
-		per, worth = max(1, min(unitFrames, unitBytes/size)), fanFrames
-	}
-	if n*size < worth {
+	if threads == 1 || !s.pace.worthSharing(n*size, s.codec == Raw) {
 		return max(1, n), 1
 	}
 	if threads <= 0 {
 		threads = fan.Limit()
 	}
+	per = max(1, unitBytes/max(1, size))
+	if s.codec != Raw {
+		per = min(unitFrames, per)
+	}
 	return per, threads
+}
+
+// one runs do, which reads n bytes, on this goroutine alone. Apart from gather, so
+// that a small batch allocates nothing for others.
+func (s *Store) one(v *view, n int, do func(c *cursor) error) error {
+	c, err := s.newCursor(v)
+	if err != nil {
+		return err
+	}
+	defer c.end()
+	return s.pace.measure(n, func() error { return do(c) })
 }
 
 // gather runs do for records lo to hi of a batch of n, in units of per.

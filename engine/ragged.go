@@ -13,8 +13,8 @@ type RaggedDst struct {
 }
 
 // GatherRagged copies the records of index and their shapes, one after
-// another. It fills the offsets first; if Payload or Dims then are too small
-// for what the last offsets say it returns ErrRoom, with nothing copied.
+// another. If Payload or Dims are too small for what the last offsets say it
+// returns ErrRoom, with all offsets filled.
 // Every shape must be one of elements of itemBytes.
 func (s *Store) GatherRagged(index []int64, itemBytes int64, dst RaggedDst, threads int) error {
 	if err := s.enter(); err != nil {
@@ -31,33 +31,63 @@ func (s *Store) GatherRagged(index []int64, itemBytes int64, dst RaggedDst, thre
 		return errorf(StatusArgument, s.path, "%s: expected %d offsets, got %d and %d", s.path, n+1, len(dst.Offsets), len(dst.DimOffsets))
 	}
 	v := s.view.Load()
-	if err := s.measure(v, index, dst); err != nil {
+	s.now.ask(s, v, index)
+	if per, workers := s.units(n, len(dst.Payload)/max(1, n), threads); workers > 1 {
+		return s.shareRagged(v, index, itemBytes, dst, per, workers)
+	}
+	return s.one(v, len(dst.Payload), func(c *cursor) error {
+		if c.gatherPairs(index, itemBytes, dst, false) {
+			return dst.room()
+		}
+		if err := c.measure(index, dst); err != nil {
+			return err
+		}
+		if err := dst.room(); err != nil {
+			return err
+		}
+		return c.each(0, n, func(k int) error { return c.pair(index, k, itemBytes, dst) })
+	})
+}
+
+// shareRagged is GatherRagged by workers: where records go has to be known before.
+func (s *Store) shareRagged(v *view, index []int64, itemBytes int64, dst RaggedDst, per, workers int) error {
+	err := s.one(v, 0, func(c *cursor) error {
+		room := RaggedDst{Offsets: dst.Offsets, DimOffsets: dst.DimOffsets}
+		if c.gatherPairs(index, itemBytes, room, false) {
+			return nil
+		}
+		return c.measure(index, dst)
+	})
+	if err != nil {
 		return err
 	}
-	total := dst.Offsets[n]
-	if total > int64(len(dst.Payload)) || dst.DimOffsets[n] > int64(len(dst.Dims)) {
-		return ErrRoom
+	if err := dst.room(); err != nil {
+		return err
 	}
-	if n == 0 {
-		return nil
-	}
-	per, workers := s.units(n, int(total)/n, threads)
-	return s.gather(v, n, per, workers, func(c *cursor, lo, hi int) error {
+	return s.gather(v, len(index), per, workers, func(c *cursor, lo, hi int) error {
+		part := RaggedDst{dst.Payload, dst.Offsets[lo : hi+1], dst.Dims, dst.DimOffsets[lo : hi+1]}
+		if c.gatherPairs(index[lo:hi], itemBytes, part, true) {
+			return nil
+		}
 		return c.each(lo, hi, func(k int) error { return c.pair(index, k, itemBytes, dst) })
 	})
 }
 
-// measure fills the offsets from the table, without reading a payload.
-func (s *Store) measure(v *view, index []int64, dst RaggedDst) error {
-	c, err := s.newCursor(v)
-	if err != nil {
-		return err
+// room says whether what the offsets say has room.
+func (d RaggedDst) room() error {
+	n := len(d.Offsets) - 1
+	if d.Offsets[n] > int64(len(d.Payload)) || d.DimOffsets[n] > int64(len(d.Dims)) {
+		return ErrRoom
 	}
-	defer c.end()
+	return nil
+}
+
+// measure fills the offsets from the table, without reading a payload.
+func (c *cursor) measure(index []int64, dst RaggedDst) error {
 	return c.guard(func() error {
 		dst.Offsets[0], dst.DimOffsets[0] = 0, 0
 		for k := range index {
-			i, err := wrap(index, k, v.length/2, s.path)
+			i, err := wrap(index, k, c.v.length/2, c.s.path)
 			if err != nil {
 				return err
 			}
@@ -85,8 +115,8 @@ func (c *cursor) entries(i int64) (payload, shape place, err error) {
 	if err = c.check(payload); err != nil {
 		return payload, shape, err
 	}
-	if shape.Logic%8 != 0 || shape.Logic < 8 || shape.Logic > 8+8*maxDims {
-		return payload, shape, c.bad(shape, "a shape of 0 to %d dimensions has 8 to %d bytes, got %d", maxDims, 8+8*maxDims, shape.Logic)
+	if shape.Logic%8 != 0 || shape.Logic < 8 || shape.Logic > maxShape {
+		return payload, shape, c.bad(shape, "a shape of 0 to %d dimensions has 8 to %d bytes, got %d", maxDims, maxShape, shape.Logic)
 	}
 	return payload, shape, c.check(shape)
 }
@@ -111,11 +141,8 @@ func (c *cursor) pair(index []int64, k int, itemBytes int64, dst RaggedDst) erro
 	if err := c.read(shape, raw); err != nil {
 		return err
 	}
-	if ndim := binary.LittleEndian.Uint64(raw); ndim != uint64(len(dims)) {
-		return c.bad(shape, "expected a shape of %d dimensions by its size, it says %d", len(dims), ndim)
-	}
-	for d := range dims {
-		dims[d] = int64(binary.LittleEndian.Uint64(raw[8+8*d:]))
+	if !decodeShape(raw, dims) {
+		return c.bad(shape, "expected a shape of %d dimensions by its size, it says %d", len(dims), binary.LittleEndian.Uint64(raw))
 	}
 	if size, ok := shapeBytes(dims, itemBytes); !ok || size != int64(len(out)) {
 		return c.bad(shape, "shape %v of elements of %d bytes does not make the %d bytes of the record", append([]int64(nil), dims...), itemBytes, len(out))

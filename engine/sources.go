@@ -134,11 +134,16 @@ func (s *sources) read(id int, p []byte, off int64) error {
 		return err
 	}
 	_, err = src.file.ReadAt(p, off)
+	s.giveBack(src)
+	return err
+}
+
+// giveBack ends the use of a borrowed file.
+func (s *sources) giveBack(src *source) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	src.users--
-	s.evict()
-	return err
+	s.shrink(openFiles)
 }
 
 // borrow opens a file, or finds it open, and marks it used.
@@ -158,6 +163,18 @@ func (s *sources) borrow(id int) (*source, error) {
 	return src, nil
 }
 
+// advise gives do a file that takes advice, if it can be opened and does.
+func (s *sources) advise(id int, do func(vfs.Advised)) {
+	src, err := s.borrow(id)
+	if err != nil {
+		return
+	}
+	if f, ok := src.file.(vfs.Advised); ok {
+		do(f)
+	}
+	s.giveBack(src)
+}
+
 // openFile closes idle files of the set when the process has no descriptor
 // left, and tries again.
 func (s *sources) openFile(id int) (vfs.File, error) {
@@ -168,8 +185,6 @@ func (s *sources) openFile(id int) (vfs.File, error) {
 	}
 	return file, err
 }
-
-func (s *sources) evict() { s.shrink(openFiles) }
 
 // shrink closes idle files, the oldest first, down to most.
 func (s *sources) shrink(most int) {

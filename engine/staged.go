@@ -1,78 +1,89 @@
 package engine
 
 import (
-	"slices"
-
 	"loaderx/engine/internal/disk"
 	"loaderx/engine/internal/move"
 )
 
 const (
-	// block is how many records have their addresses computed together, small
-	// enough for their lines to stay in the first cache.
-	block = 64
 	// aheadBytes is how far in front of the copy data is prefetched.
 	aheadBytes = 8 << 10
 	// eachUpTo is the largest record that one prefetched line starts off well;
 	// larger ones have all their lines prefetched, since 784 bytes with two of
 	// 13 lines are half as fast.
 	eachUpTo = 256
-	// farFrom is where the copy streams by itself.
-	farFrom = 16 << 10
+	// runFrom is the shortest run of neighbours that is copied as one.
+	runFrom = 8
 )
 
-// staged is the fast way to gather raw dense records out of mappings: three
-// stages, a block apart. While block k is copied, block k+1 has its addresses
-// computed and its data prefetched, and block k+2 its table lines prefetched
-// (docs/performance.md has the figures).
+// staged gathers raw dense records out of mappings in three stages, a block
+// apart: while block k is copied, block k+1 has its addresses computed and its
+// data prefetched, and block k+2 its table lines prefetched (docs/performance.md
+// has the figures).
 type staged struct {
-	c      *cursor
-	width  uint64
-	index  []int64
-	length uint64 // records
-
-	table    []byte // the mapped segment that holds all of the table
-	perChunk uint64 // arithmetic places, or 0: through the table
-
-	chunk uint32 // whose base and limit these are
-	base  uintptr
-	limit uint64
+	*locator
+	width uint64
+	index []int64
 
 	addrs  [2 * block]uintptr
 	chunks [2 * block]uint32
 }
 
-// gatherStaged copies the records of index to dst. It says false, and may have
-// copied some, where anything is not as it should be: an index or a table entry
-// that is wrong, a file that is not mapped or was cut, a fault. The caller then
-// goes record by record, which finds out and says what.
+// gatherStaged copies the records of index to dst, or says no and may have
+// copied some.
 func (c *cursor) gatherStaged(index []int64, dst []byte) bool {
-	if c.s.codec != Raw || c.v.over != nil || len(index) == 0 {
-		return false
-	}
 	g := &c.staged
-	g.c, g.index, g.width, g.length = c, index, c.s.typed.Width, uint64(c.v.length)
-	g.limit, g.perChunk = 0, uint64(c.v.perChunk)
-	if g.perChunk == 0 && !g.loadTable() {
-		return false
-	}
-	ok := false
-	err := move.Guard(func() error {
-		ok = g.run(dst)
-		return nil
+	g.locator, g.index, g.width = &c.locator, index, c.s.typed.Width
+	return g.ready(c) && g.guarded(func() bool {
+		done := g.runs(dst)
+		g.index = index[done:]
+		return g.run(dst[done*int(g.width):])
 	})
-	return err == nil && ok && g.resolve()
 }
 
-// loadTable maps the table, if it is of one segment. Others are a record of
-// 2^28 away from being usual.
-func (g *staged) loadTable() bool {
-	if int64(g.length) > g.c.s.limits.Segment || g.length == 0 {
-		return false
+// runs copies records at the front that lie one after another, as the ones of
+// slices and of sequential orders do. It returns how many it copied, and leaves
+// what it cannot do to run.
+func (g *staged) runs(dst []byte) (done int) {
+	for {
+		rest := g.index[done:]
+		n := 1
+		for n < len(rest) && rest[n] == rest[n-1]+1 {
+			n++
+		}
+		if n < runFrom || !g.locate(rest[:1], 0) {
+			return done
+		}
+		first := uint64(rest[0] + int64(g.length)&(rest[0]>>63))
+		if first+uint64(n) > g.length {
+			return done
+		}
+		n = g.together(first, n)
+		w := int(g.width)
+		out := dst[done*w : (done+n)*w]
+		move.Copy(out, g.addrs[0])
+		for k := w - 1; k < len(out); k += w {
+			if out[k] == 0 {
+				g.suspect(g.chunk)
+				break
+			}
+		}
+		done += n
 	}
-	table, err := g.c.s.tables.bytes(0, int64(g.length)*disk.EntrySize)
-	g.table = table
-	return err == nil && table != nil
+}
+
+// together is how many of n records from first on, the located one, lie together.
+func (g *staged) together(first uint64, n int) int {
+	room := int((g.limit - uint64(g.addrs[0]-g.base)) / g.width)
+	n = min(n, room)
+	off := uint64(g.addrs[0] - g.base)
+	for k := 1; g.perChunk == 0 && k < n; k++ {
+		e := disk.DecodeEntry(g.table[(first+uint64(k))*disk.EntrySize:])
+		if e.Chunk != g.chunk || uint64(e.Offset) != off+uint64(k)*g.width || uint64(e.Phys) != g.width || e.Logic != e.Phys {
+			return k
+		}
+	}
+	return n
 }
 
 // part is block k of the batch.
@@ -81,15 +92,15 @@ func (g *staged) part(k int) []int64 {
 }
 
 func (g *staged) run(dst []byte) bool {
-	g.touch(g.part(0))
-	g.touch(g.part(1))
+	g.touch(g.part(0), 1)
+	g.touch(g.part(1), 1)
 	now := g.part(0)
 	if !g.locate(now, 0) {
 		return false
 	}
 	w := int(g.width)
 	for k := 0; len(now) > 0; k++ {
-		g.touch(g.part(k + 2))
+		g.touch(g.part(k+2), 1)
 		next := g.part(k + 1)
 		if !g.locate(next, block) {
 			return false
@@ -102,21 +113,6 @@ func (g *staged) run(dst []byte) bool {
 		now = next
 	}
 	return true
-}
-
-// touch asks for the table entries of indices, which are not checked yet: a
-// prefetch of a wild address does nothing.
-func (g *staged) touch(index []int64) {
-	if g.perChunk > 0 || len(index) == 0 {
-		return
-	}
-	var at [block]uintptr
-	base := move.Address(g.table)
-	for j, i := range index {
-		i += int64(g.length) & (i >> 63)
-		at[j] = base + uintptr(i)*disk.EntrySize
-	}
-	move.PrefetchEach(at[:len(index)])
 }
 
 // locate fills in the addresses of records, from place from on.
@@ -148,27 +144,6 @@ func (g *staged) locate(index []int64, from int) bool {
 	return true
 }
 
-// enter makes a chunk the current one.
-func (g *staged) enter(chunk uint32) bool {
-	v := g.c.v
-	need := int64(1)
-	if chunk == v.tailChunk {
-		need = int64(v.tailOffset)
-	}
-	if chunk > v.tailChunk {
-		return false
-	}
-	data, err := g.c.s.chunks.bytes(int(chunk), need)
-	if err != nil || len(data) == 0 {
-		return false
-	}
-	g.chunk, g.base, g.limit = chunk, move.Address(data), uint64(len(data))
-	if chunk == v.tailChunk {
-		g.limit = uint64(need)
-	}
-	return true
-}
-
 // copy copies the first n records located, while more are located behind them.
 func (g *staged) copy(out []byte, n, more int) {
 	w := int(g.width)
@@ -189,33 +164,12 @@ func (g *staged) copy(out []byte, n, more int) {
 	}
 }
 
-// doubt notes the chunks of records that end in a zero, see cursor.doubt.
+// doubt suspects the chunks of copied records that end in a zero.
 func (g *staged) doubt(out []byte, n int) {
 	w := int(g.width)
 	for j := range n {
-		if out[(j+1)*w-1] != 0 {
-			continue
-		}
-		if d := g.c.suspects; len(d) == 0 || d[len(d)-1] != g.chunks[j] {
-			g.c.suspects = append(d, g.chunks[j])
+		if out[(j+1)*w-1] == 0 {
+			g.suspect(g.chunks[j])
 		}
 	}
-}
-
-// resolve asks whether the files that records in doubt came from are still as
-// long as they were.
-func (g *staged) resolve() bool {
-	c := g.c
-	slices.Sort(c.suspects)
-	for _, chunk := range slices.Compact(c.suspects) {
-		if !g.enter(chunk) {
-			return false
-		}
-		size, err := c.s.dir.SizeOf(numbered(int(chunk), chunkExt))
-		if err != nil || uint64(size) < g.limit {
-			return false
-		}
-	}
-	c.suspects = c.suspects[:0]
-	return true
 }

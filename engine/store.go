@@ -37,6 +37,9 @@ type Store struct {
 	tables sources      // N.loc
 	sums   sources      // N.sum
 	chunks sources      // N.chunk
+	pace   pace
+	now    cold // what is being read
+	later  cold // what will be
 
 	// turn is held by the open batch: appends take turns. mut guards what
 	// follows, for the length of one call.

@@ -29,6 +29,37 @@ func lx_dense_gather(store C.lx_handle, index unsafe.Pointer, count C.int64_t, d
 	})
 }
 
+//export lx_dense_one
+func lx_dense_one(store C.lx_handle, index C.int64_t, dst unsafe.Pointer, dstBytes C.int64_t, out *C.lx_error) C.int32_t {
+	return call(out, func() error {
+		s, err := held[*engine.Store](store, "store")
+		if err != nil {
+			return err
+		}
+		to, err := view[byte](dst, dstBytes, "destination")
+		if err != nil {
+			return err
+		}
+		at := [1]int64{int64(index)}
+		return s.GatherDense(at[:], to, 1)
+	})
+}
+
+//export lx_store_ahead
+func lx_store_ahead(store C.lx_handle, index unsafe.Pointer, count C.int64_t, out *C.lx_error) C.int32_t {
+	return call(out, func() error {
+		s, err := held[*engine.Store](store, "store")
+		if err != nil {
+			return err
+		}
+		at, err := view[int64](index, count, "index")
+		if err != nil {
+			return err
+		}
+		return s.Ahead(at)
+	})
+}
+
 //export lx_ragged_gather
 func lx_ragged_gather(store C.lx_handle, index unsafe.Pointer, count, itemBytes C.int64_t,
 	dst unsafe.Pointer, dstBytes C.int64_t, offsets, dims unsafe.Pointer, dimsRoom C.int64_t,

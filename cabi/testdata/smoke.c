@@ -45,7 +45,9 @@ static void check_library(void) {
         OK(lx_buffer_new(bytes, &buffer, &err));
         CHECK(buffer != NULL && (uintptr_t)buffer % 64 == 0);
         memset(buffer, 0x5a, (size_t)bytes);
+        CHECK(lx_buffer_count() == 1);
         lx_buffer_free(buffer);
+        CHECK(lx_buffer_count() == 0);
     }
     void *buffer = NULL;
     FAILS(LX_ARGUMENT, lx_buffer_new(-1, &buffer, &err));

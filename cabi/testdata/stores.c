@@ -76,6 +76,12 @@ void check_gathered(lx_handle store, int64_t *index, const int64_t *origin, int6
     OK(lx_dense_gather(store, index, count, buffer, count * WIDTH, threads, &err));
     for (int64_t i = 0; i < count * WIDTH; i++)
         CHECK(((unsigned char *)buffer)[i] == byte_of(origin[i / WIDTH], i % WIDTH));
+    OK(lx_dense_one(store, index[count - 1], buffer, WIDTH, &err));
+    for (int64_t i = 0; i < WIDTH; i++)
+        CHECK(((unsigned char *)buffer)[i] == byte_of(origin[count - 1], i));
+    FAILS(LX_ARGUMENT, lx_dense_one(store, 0, buffer, WIDTH - 1, &err));
+    OK(lx_store_ahead(store, index, count, &err));
+    FAILS(LX_INDEX, lx_store_ahead(store, &(int64_t){INT64_MAX}, 1, &err));
     lx_buffer_free(buffer);
 }
 

@@ -19,7 +19,8 @@ from loaderx.errors import RecordIndexError
 IndexArray = np.ndarray[Any, np.dtype[np.int64]]
 
 _EXPECTED = "expected an integer, or a tuple, list, 1-D integer array, slice or boolean mask"
-_INT64 = np.dtype(np.int64)
+_INT64, _UINT64 = np.dtype(np.int64), np.dtype(np.uint64)
+_least = np.minimum.reduce
 INT64_MAX = (1 << 63) - 1
 
 
@@ -45,7 +46,8 @@ def normalize(index: Any, store: Any) -> int | IndexArray:
     if kind is np.ndarray:
         return _from_array(index, store)
     if kind is slice:
-        return np.arange(*index.indices(len(store)), dtype=np.int64)
+        start, stop, step = index.indices(len(store))
+        return np.arange(start, stop, step, _INT64)
     if isinstance(index, (list, tuple)):
         return _from_sequence(index, store)
     if isinstance(index, range):
@@ -134,21 +136,21 @@ def _from_sequence(index: Any, store: Any) -> IndexArray:
         return _element_by_element(index, store)  # older NumPy takes it for an integer, and warns
     try:
         # The fast way to apply operator.index to every element, and to refuse floats.
-        packed: IndexArray = np.frombuffer(bytearray(struct.pack(f"{len(index)}q", *index)), _INT64)
+        packed = np.frombuffer(struct.pack(f"{len(index)}q", *index), _UINT64)
     except (struct.error, TypeError):
         return _element_by_element(index, store)
     # Only an element that came out as 0 or 1 can have been a bool.
-    if len(packed) and bool((packed.view(np.uint64) <= 1).any()):
-        bools = sum(map(_is_bool, index))
-        if bools == len(index):
-            return _from_mask(packed.astype(bool), store)
-        if bools:
-            return _element_by_element(index, store)
-    return packed
+    if len(packed) and _least(packed) <= 1 and any(map(_is_bool_type, set(map(type, index)))):
+        return _element_by_element(index, store)
+    return packed.view(_INT64)
 
 
 def _is_bool(element: Any) -> bool:
     return isinstance(element, (bool, np.bool_))
+
+
+def _is_bool_type(kind: type) -> bool:
+    return kind is bool or kind is np.bool_
 
 
 def _element_by_element(index: Any, store: Any) -> IndexArray:

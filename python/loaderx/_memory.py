@@ -9,11 +9,14 @@ Blocks come in sizes four to a doubling. Taking one never waits: where the list
 is empty, a block is allocated. What lies idle is bounded per size and in all.
 Releases run inside garbage collection, at any moment and in any thread, so
 nothing here takes a lock: lists are appended to and popped from, which is
-atomic, and the counts are made from their lengths.
+atomic, and the counts are made from their lengths. A block that nobody refers
+to any more, as when a full list drops its oldest, is freed by C, which a forked
+child survives as well.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -39,8 +42,10 @@ class BlockClass:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.free: list[Any] = []
-        self.release = _releaser(self)
+        self.free: deque[Any] = deque(maxlen=None if size >= LARGE else _most(size))
+        # What takes a block back. It runs once per array: for small blocks no
+        # code of Python is in it.
+        self.release = _large_releaser(self) if size >= LARGE else self.free.append
 
     def take(self) -> Any:
         """Hand out a block, as take() does."""
@@ -48,32 +53,25 @@ class BlockClass:
             block = self.free.pop()
         except IndexError:
             block = _allocate(self.size)
-        return _native.ffi.gc(block, self.release, self.size)
+        return _native.ffi.gc(block, self.release)
 
 
-def _releaser(block_class: BlockClass) -> Callable[[Any], None]:
-    """What takes a block back: a closure, because it runs once per array."""
+def _most(size: int) -> int:
+    """How many small blocks of a size may lie idle."""
+    return max(SMALL_LEAST, min(SMALL_MOST, SMALL_BYTES // size))
+
+
+def _large_releaser(block_class: BlockClass) -> Callable[[Any], None]:
     free, size = block_class.free, block_class.size
-    most = max(SMALL_LEAST, min(SMALL_MOST, SMALL_BYTES // size))
 
-    def release_small(block: Any) -> None:
-        if len(free) < most:
-            free.append(block)
-        else:
-            _give_back(block)
-
-    def release_large(block: Any) -> None:
+    def release(block: Any) -> None:
         if size <= KEEP_LARGEST and _large_idle() + size <= IDLE_BYTES:
             free.append(block)
-        else:
-            _give_back(block)
 
-    return release_large if size >= LARGE else release_small
+    return release
 
 
 _classes: dict[int, BlockClass] = {}
-# The addresses of all blocks that were allocated and not freed.
-_blocks: set[int] = set()
 
 
 def take(nbytes: int) -> Any:
@@ -128,13 +126,17 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
 
 
 def stats() -> dict[str, int]:
-    """Count what is held: idle blocks and their bytes, and blocks in use by arrays."""
+    """Count what is held: idle blocks and their bytes, and blocks in use by arrays.
+
+    Raises:
+        ForkedProcessError: in a forked child.
+    """
     classes = list(_classes.values())
     idle = sum(len(c.free) for c in classes)
     return {
         "idle_blocks": idle,
         "idle_bytes": sum(len(c.free) * c.size for c in classes),
-        "used_blocks": len(_blocks) - idle,
+        "used_blocks": _native.lib.lx_buffer_count() - idle,
     }
 
 
@@ -144,7 +146,7 @@ def trim(keep: int = 0) -> None:
     for block_class in sorted(list(_classes.values()), key=lambda c: -c.size):
         while idle > keep and block_class.size >= LARGE and block_class.free:
             try:
-                _give_back(block_class.free.pop())
+                block_class.free.pop()
             except IndexError:
                 break  # another thread took the last one
             idle -= block_class.size
@@ -157,20 +159,8 @@ def _allocate(size: int) -> Any:
     block = _native.ffi.new("void **")
     error = _native.scratch.error
     _native.check(_native.lib.lx_buffer_new(size, block, error), error)
-    _blocks.add(_address(block[0]))
-    return block[0]
-
-
-def _give_back(block: Any) -> None:
-    """Free a block. A forked child leaves it: the call would enter the library."""
-    if not _native.forked:
-        _blocks.discard(_address(block))
-        _native.lib.lx_buffer_free(block)
+    return _native.ffi.gc(block[0], _native.lib.lx_buffer_free, size)
 
 
 def _large_idle() -> int:
     return sum(len(c.free) * c.size for c in list(_classes.values()) if c.size >= LARGE)
-
-
-def _address(block: Any) -> int:
-    return int(_native.ffi.cast("uintptr_t", block))

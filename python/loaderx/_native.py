@@ -69,10 +69,11 @@ class Forked:
 
 
 class _Scratch(threading.local):
-    """The lx_error that each thread keeps to hand to calls."""
+    """What each thread keeps to hand to calls: a lx_error, and room for a number."""
 
     def __init__(self) -> None:
         self.error = ffi.new("lx_error *")
+        self.number = ffi.new("int64_t *")
 
 
 ffi: Any = _Unloaded("ffi")

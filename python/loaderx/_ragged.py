@@ -21,6 +21,7 @@ IndexArray = np.ndarray[Any, np.dtype[np.int64]]
 CALL_RECORDS = 1 << 16
 
 _ROOM = 14
+_INT64 = np.dtype(np.int64)
 
 
 class Guess:
@@ -191,9 +192,13 @@ class _Answer(NamedTuple):
 def _ask(call: Call, index: IndexArray, block: Any, room: int, dims_room: int) -> _Answer:
     """Call the engine once. A status that is neither LX_OK nor LX_ROOM is raised."""
     ffi, count = _native.ffi, len(index)
-    # Offsets, offsets of shapes, and shapes: one array, because each costs a wrapping.
-    numbers = np.empty(2 * (count + 1) + dims_room, np.int64)
-    base = ffi.from_buffer("int64_t[]", numbers)
+    # Offsets, offsets of shapes, and shapes: one array, because each costs a wrapping;
+    # and recycled, because a fresh one makes malloc tidy up what the many small
+    # arrays of the last batch left.
+    size = 2 * (count + 1) + dims_room
+    memory = _memory.take(8 * size)
+    numbers = _memory.array(memory, 8 * size, (size,), _INT64)
+    base = ffi.cast("int64_t *", memory)
     status = _native.lib.lx_ragged_gather(
         call.store,
         ffi.from_buffer(index),

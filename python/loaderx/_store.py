@@ -12,13 +12,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from loaderx import _native
+from loaderx import _memory, _native
 from loaderx._append import Turn, run_batch
 from loaderx._index import INT64_MAX, IndexArray, normalize, normalize_set
 from loaderx._open import Opened, Wanted, open_store
 from loaderx.errors import ForkedProcessError, StoreClosedError, StoreMismatchError
 
 _CLOSED = 3
+_ndarray = np.ndarray
+_INT64 = np.dtype(np.int64)
 # What iteration reads at once.
 BLOCK_BYTES = 1 << 20
 BLOCK_RECORDS = 1024
@@ -95,11 +97,12 @@ class Store:
 
     def __len__(self) -> int:
         """The number of records."""
-        records = _native.ffi.new("int64_t *")
-        status = _native.lib.lx_store_len(self._handle, records, _native.scratch.error)
+        scratch = _native.scratch
+        records = scratch.number
+        status = _native.lib.lx_store_len(self._handle, records, scratch.error)
         if status:
             raise self._failure(status)
-        return int(records[0])
+        return records[0]  # type: ignore[no-any-return]
 
     # ---- reading ----
 
@@ -113,9 +116,17 @@ class Store:
             CorruptRecordError: a record cannot be read.
             StoreClosedError: after close().
         """
-        # The short way for what is asked most; the long one gives the same.
-        if type(index) is int and -INT64_MAX <= index <= INT64_MAX:
+        # The short ways for what is asked most; the long one gives the same.
+        kind = type(index)
+        if kind is int and -INT64_MAX <= index <= INT64_MAX:
             return self._read_one(index)
+        if (
+            kind is _ndarray
+            and index.dtype is _INT64
+            and index.ndim == 1
+            and index.flags.c_contiguous
+        ):
+            return self._read(index)
         found = normalize(index, self)
         return self._read_one(found) if isinstance(found, int) else self._read(found)
 
@@ -126,6 +137,25 @@ class Store:
             TypeError: index is an integer; otherwise as ``store[index]``.
         """
         return self._read(normalize_set(index, self))
+
+    def readahead(self, index: Any) -> None:
+        """Ask the system to bring records into memory that will be read soon.
+
+        Returns at once, and costs next to nothing where they are there already.
+
+        Args:
+            index: as for ``gather``.
+
+        Raises:
+            RecordIndexError, TypeError, ValueError: as ``store[index]``.
+            StoreClosedError: after close().
+        """
+        found = normalize_set(index, self)
+        status = _native.lib.lx_store_ahead(
+            self._handle, _native.ffi.from_buffer(found), len(found), _native.scratch.error
+        )
+        if status:
+            raise self._failure(status)
 
     def __getitems__(self, index: Any) -> list[Any]:
         """A list of records: what torch's DataLoader fetches a batch with."""
@@ -183,6 +213,8 @@ class Store:
             finally:
                 self._handle = 0
                 _open_stores.discard(self)
+                if not _open_stores:
+                    _memory.trim()  # nobody is left who would use it again
         if status not in (0, _CLOSED):
             raise _native.error_of(status, error, self._path)
 

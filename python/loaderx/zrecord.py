@@ -12,7 +12,6 @@ loads the shared library; importing this module does not.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable
 from typing import Any
 
@@ -25,6 +24,7 @@ from loaderx._identity import MAX_RECORD_LEN
 from loaderx._index import IndexArray, normalize, normalize_set
 from loaderx._maintain import MaintainedStore, as_set
 from loaderx._open import DENSE, RAGGED, Opened, as_path, wanted
+from loaderx._out import check_out
 from loaderx._parts import dense_parts, ragged_parts
 from loaderx._report import BadRecord, VerifyReport
 from loaderx._store import BLOCK_BYTES, BLOCK_RECORDS
@@ -50,7 +50,9 @@ DICT_TIERS = {
 }
 DICT_TIER_DEFAULT = "balanced"
 
-_pack_one = struct.Struct("q").pack
+# How many batch sizes of a store are remembered.
+KEEP_BATCHES = 64
+
 _ndarray = np.ndarray
 
 
@@ -120,20 +122,48 @@ class DenseStore(MaintainedStore):
         """
         return self._append(dense_parts(records, self._dtype, self._item_shape), add_dense)
 
+    def gather(self, index: Any, out: Any = None) -> np.ndarray[Any, Any]:
+        """Read a set of records: as ``store[index]``, but never a single one.
+
+        Args:
+            index: a tuple, list, 1-D integer array, slice or boolean mask of n records.
+            out: where the records go: a writable, C-contiguous array of shape
+                ``(n, *item_shape)`` and of the store's dtype, which has no memory
+                in common with index. When reading fails its contents are undefined.
+
+        Returns:
+            ``(n, *item_shape)``: out, or an array of its own.
+
+        Raises:
+            TypeError: index is an integer, or out no array of the dtype; otherwise
+                as ``store[index]``.
+            ValueError: out is of another shape, not contiguous or not writable, or
+                overlaps index.
+        """
+        found = normalize_set(index, self)
+        if out is None:
+            return self._read(found)
+        check_out(out, found, self._item_shape, self._dtype)
+        if len(found):
+            destination = _native.ffi.from_buffer("char[]", out.view(np.uint8).reshape(-1), True)
+            self._read_in_pieces(found, destination, 0)
+        else:
+            self._require_open()
+        return out  # type: ignore[no-any-return]
+
     def _take(self, opened: Opened) -> None:
         assert opened.item_shape is not None
         self._item_shape = opened.item_shape
         self._width = opened.width
         self._blocks = _memory.class_of(opened.width)
+        self._batches: dict[int, tuple[int, tuple[int, ...], _memory.BlockClass]] = {}
 
     def _block_records(self) -> int:
         return max(1, min(BLOCK_RECORDS, BLOCK_BYTES // self._width))
 
     def _read_one(self, index: int) -> Any:
         width, block = self._width, self._blocks.take()
-        status = _native.lib.lx_dense_gather(
-            self._handle, _pack_one(index), 1, block, width, 1, _native.scratch.error
-        )
+        status = _native.lib.lx_dense_one(self._handle, index, block, width, _native.scratch.error)
         if status:
             raise self._failure(status)
         record = _ndarray(self._item_shape, self._dtype, _native.ffi.buffer(block, width))
@@ -141,16 +171,15 @@ class DenseStore(MaintainedStore):
 
     def _read(self, index: IndexArray, max_threads: int = 0) -> np.ndarray[Any, Any]:
         count = len(index)
-        shape = (count, *self._item_shape)
         if count == 0:
             self._require_open()
-            return np.empty(shape, self._dtype)
-        nbytes = count * self._width
-        block = _memory.take(nbytes)
+            return np.empty((0, *self._item_shape), self._dtype)
+        nbytes, shape, blocks = self._batches.get(count) or self._batch(count)
+        block, ffi = blocks.take(), _native.ffi
         if nbytes <= _native.CALL_BYTES:
             status = _native.lib.lx_dense_gather(
                 self._handle,
-                _native.ffi.from_buffer(index),
+                ffi.from_buffer(index),
                 count,
                 block,
                 nbytes,
@@ -160,13 +189,21 @@ class DenseStore(MaintainedStore):
             if status:
                 raise self._failure(status)
         else:
-            self._read_in_pieces(index, block, max_threads)
-        return _memory.array(block, nbytes, shape, self._dtype)
+            self._read_in_pieces(index, ffi.cast("char *", block), max_threads)
+        return _ndarray(shape, self._dtype, ffi.buffer(block, nbytes))
 
-    def _read_in_pieces(self, index: IndexArray, block: Any, max_threads: int) -> None:
-        """Read into one destination with calls that are short enough for Ctrl-C."""
+    def _batch(self, count: int) -> tuple[int, tuple[int, ...], _memory.BlockClass]:
+        """The bytes, shape and blocks of a batch: kept, since most have the same size."""
+        nbytes = count * self._width
+        made = (nbytes, (count, *self._item_shape), _memory.class_of(nbytes))
+        if len(self._batches) >= KEEP_BATCHES:
+            self._batches.clear()
+        self._batches[count] = made
+        return made
+
+    def _read_in_pieces(self, index: IndexArray, destination: Any, max_threads: int) -> None:
+        """Read to a ``char *`` with calls that are short enough for Ctrl-C."""
         ffi, width = _native.ffi, self._width
-        destination = ffi.cast("char *", block)
         rows = max(1, _native.CALL_BYTES // width)
         for start in range(0, len(index), rows):
             part = index[start : start + rows]

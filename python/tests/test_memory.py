@@ -5,11 +5,13 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from loaderx import _memory
+from loaderx.zrecord import DenseStore
 
 BYTE = np.dtype(np.uint8)
 
@@ -128,3 +130,13 @@ def test_taking_and_releasing_from_many_threads() -> None:
     assert bad == []
     gc.collect()
     assert _memory.stats()["used_blocks"] == used
+
+
+def test_closing_the_last_store_gives_back_large_blocks(tmp_path: Path) -> None:
+    with DenseStore(tmp_path / "a", np.uint8, (1 << 20,), "raw") as store:
+        store.append(np.ones((4, 1 << 20), np.uint8))
+        with DenseStore(tmp_path / "b", np.uint8, ()) as other:
+            store[:4]
+            assert not other.closed and _memory._large_idle() >= 4 << 20
+        assert _memory._large_idle() >= 4 << 20
+    assert _memory._large_idle() == 0

@@ -350,13 +350,13 @@ def test_advice(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_advice_on_large_records_needs_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("loaderx._advise.GATHER_SECONDS", 0)
     taken: list[int] = []
-    take = _memory.take
+    class_of = _memory.class_of
 
     def spy(nbytes: int) -> Any:
         taken.append(nbytes)
-        return take(nbytes)
+        return class_of(nbytes)
 
-    monkeypatch.setattr(_memory, "take", spy)
+    monkeypatch.setattr(_memory, "class_of", spy)
     advise(np.zeros((4, 1 << 20), np.uint8))
     assert max(taken) == 16 << 20  # 16 records, and not 256
     taken.clear()

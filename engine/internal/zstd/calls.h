@@ -3,6 +3,7 @@
 #define LOADERX_CALLS_H
 
 #include <stddef.h>
+#include <string.h>
 
 typedef struct ZSTD_CCtx_s ZSTD_CCtx;
 typedef struct ZSTD_DCtx_s ZSTD_DCtx;

@@ -1,36 +1,11 @@
 package zstd
 
-/*
-#include "calls.h"
-#cgo noescape lx_decode
-#cgo nocallback lx_decode
-
-// What lx_decode objects to. `got` belongs to it.
-enum { lx_ok, lx_content, lx_dictionary, lx_frames, lx_failed, lx_size };
-
-typedef struct { int why; unsigned long long got; } lx_verdict;
-
-// The frame is looked over first: it must be single, end where src ends, and
-// promise exactly `room` bytes. zstd itself would go on to a second frame,
-// and skip frames that are to be skipped.
-static lx_verdict lx_decode(ZSTD_DCtx *dctx, unsigned id, char *dst, size_t room, const char *src, size_t size) {
-	unsigned long long content = ZSTD_getFrameContentSize(src, size);
-	if (content != room) return (lx_verdict){lx_content, content};
-	unsigned named = ZSTD_getDictID_fromFrame(src, size);
-	if (named != 0 && named != id) return (lx_verdict){lx_dictionary, named};
-	size_t length = ZSTD_findFrameCompressedSize(src, size);
-	if (ZSTD_isError(length)) return (lx_verdict){lx_failed, length};
-	if (length != size) return (lx_verdict){lx_frames, length};
-	size_t n = ZSTD_decompressDCtx(dctx, dst, room, src, size);
-	if (ZSTD_isError(n)) return (lx_verdict){lx_failed, n};
-	if (n != room) return (lx_verdict){lx_size, n};
-	return (lx_verdict){lx_ok, n};
-}
-*/
+// #include "verdict.h"
+// #cgo noescape lx_decode
+// #cgo nocallback lx_decode
 import "C"
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -77,20 +52,20 @@ func NewDecoder(d *Dict) (*Decoder, error) {
 // of exactly that content. Nothing beyond dst[:len(dst)] is written; after an
 // error what lies there is undefined.
 func (z *Decoder) Decode(dst, frame []byte) error {
-	if len(frame) < 4 || binary.LittleEndian.Uint32(frame) != frameMagic {
-		return fmt.Errorf("zstd: expected a frame with magic %#x, got %d bytes starting % x",
-			uint32(frameMagic), len(frame), string(frame[:min(4, len(frame))]))
-	}
 	v := C.lx_decode(z.ctx, z.id, address(dst), C.size_t(len(dst)), address(frame), C.size_t(len(frame)))
 	if v.why == C.lx_ok {
 		return nil
 	}
-	return z.objection(v, len(dst), len(frame))
+	return z.objection(v, len(dst), frame)
 }
 
 // objection words a verdict.
-func (z *Decoder) objection(v C.lx_verdict, room, size int) error {
+func (z *Decoder) objection(v C.lx_verdict, room int, frame []byte) error {
+	size := len(frame)
 	switch v.why {
+	case C.lx_magic:
+		return fmt.Errorf("zstd: expected a frame with magic %#x, got %d bytes starting % x",
+			uint32(frameMagic), size, string(frame[:min(4, size)]))
 	case C.lx_content:
 		switch v.got {
 		case contentUnknown:
