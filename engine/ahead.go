@@ -3,6 +3,7 @@ package engine
 import (
 	"sync/atomic"
 
+	"loaderx/engine/internal/disk"
 	"loaderx/engine/internal/vfs"
 )
 
@@ -64,8 +65,20 @@ func (s *Store) isCold(v *view, at int64) (yes bool) {
 	return yes
 }
 
-// willNeed asks for the bytes of records, neighbours together.
+// willNeed asks for the bytes of records, neighbours together, and before them for
+// the rows of the table that have to be read to find them.
 func (s *Store) willNeed(v *view, index []int64) {
+	if v.perChunk == 0 {
+		per := s.perRecord()
+		for _, i := range index {
+			i += v.length / per & (i >> 63)
+			if i < 0 || i*per >= v.length {
+				continue
+			}
+			id, k := s.limits.segmentOf(i * per)
+			s.tables.advise(id, func(f vfs.Advised) { f.WillNeed(k*disk.EntrySize, per*disk.EntrySize) })
+		}
+	}
 	s.extents(v, index, func(f vfs.Advised, off, n int64) { f.WillNeed(off, n) })
 }
 
@@ -83,7 +96,7 @@ func (s *Store) extents(v *view, index []int64, do func(f vfs.Advised, off, n in
 		for _, i := range index {
 			i += v.length / per & (i >> 63)
 			for i, last := i*per, i*per+per; i >= 0 && last <= v.length && i < last; i++ {
-				e, err := c.entry(i)
+				e, err := c.place(i)
 				if err != nil || c.check(e) != nil || e.image != nil {
 					continue
 				}
@@ -97,4 +110,12 @@ func (s *Store) extents(v *view, index []int64, do func(f vfs.Advised, off, n in
 		return nil
 	})
 	flush()
+}
+
+// place is entry, without the table where places follow a formula.
+func (c *cursor) place(i int64) (place, error) {
+	if c.v.perChunk > 0 && c.v.over == nil {
+		return place{Entry: arithmeticEntry(i, uint32(c.s.typed.Width), c.v.perChunk)}, nil
+	}
+	return c.entry(i)
 }

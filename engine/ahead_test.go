@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"loaderx/engine/internal/vfs"
@@ -18,7 +19,8 @@ type adviceFS struct {
 type advice struct {
 	cold  bool
 	looks int
-	asked [][2]int64 // offset and length
+	asked [][2]int64 // of chunks: offset and length
+	rows  [][2]int64 // of tables
 }
 
 type adviceDir struct {
@@ -28,6 +30,7 @@ type adviceDir struct {
 
 type adviceFile struct {
 	vfs.File
+	table  bool
 	advice *advice
 }
 
@@ -38,7 +41,7 @@ func (f adviceFS) OpenDir(path string) (vfs.Dir, error) {
 
 func (d adviceDir) Open(name string, flag vfs.Flag) (vfs.File, error) {
 	file, err := d.Dir.Open(name, flag)
-	return adviceFile{file, d.advice}, err
+	return adviceFile{file, strings.HasSuffix(name, tableExt), d.advice}, err
 }
 
 func (f adviceFile) Cold(int64) bool {
@@ -46,7 +49,13 @@ func (f adviceFile) Cold(int64) bool {
 	return f.advice.cold
 }
 
-func (f adviceFile) WillNeed(off, n int64) { f.advice.asked = append(f.advice.asked, [2]int64{off, n}) }
+func (f adviceFile) WillNeed(off, n int64) {
+	list := &f.advice.asked
+	if f.table {
+		list = &f.advice.rows
+	}
+	*list = append(*list, [2]int64{off, n})
+}
 
 func adviceStore(t *testing.T, o Options) (*Store, *advice) {
 	t.Helper()
@@ -65,6 +74,9 @@ func TestColdBatchIsAskedFor(t *testing.T) {
 	if !slices.Equal(a.asked, want) {
 		t.Errorf("expected to be asked for %v, got %v", want, a.asked)
 	}
+	if a.rows != nil {
+		t.Errorf("places follow a formula here, but rows %v were asked for", a.rows)
+	}
 }
 
 func TestColdRaggedBatchIsAskedFor(t *testing.T) {
@@ -75,6 +87,9 @@ func TestColdRaggedBatchIsAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	size := int64(len(payloads[4]) + len(payloads[5]) + 16 + 8*len(shapes[4]) + 8*len(shapes[5]))
+	if want := [][2]int64{{128, 32}, {160, 32}}; !slices.Equal(a.rows, want) {
+		t.Errorf("expected to be asked for rows %v of the table, got %v", want, a.rows)
+	}
 	if len(a.asked) != 1 || a.asked[0][1] != size {
 		t.Errorf("expected to be asked for one range of %d bytes, got %v", size, a.asked)
 	}
