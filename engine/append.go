@@ -276,8 +276,9 @@ func (b *Batch) takeBack() error {
 	if err != nil {
 		return err
 	}
-	if _, err := w.trimTables(names); err != nil {
+	long, err := w.longTables(names)
+	if err != nil {
 		return err
 	}
-	return w.checkpoint()
+	return w.takeAway(long)
 }

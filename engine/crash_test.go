@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -51,6 +52,8 @@ type step struct {
 	flight []uint64 // keys that a power cut inside may leave, in order
 	done   []uint64 // that a later one may; the last is what is there
 	floor  uint64   // durable from here on; 0: nothing new is
+	settle []uint64 // of a cut operation: done, once a writer has worked on what it left
+	wrote  bool     // a writer did, and lived
 }
 
 // counters are the states that were looked at, by kind.
@@ -68,24 +71,25 @@ func (c *counters) String() string {
 // run is one workload and its crashes.
 type run struct {
 	setting
-	rng   *rand.Rand
-	seed  uint64
-	rig   *rig
-	s     *Store
-	now   contents
-	steps []step
-	lossy bool // a sync may fail
-	hard  bool // a version 4 store is durable
-	count *counters
-	per   int // power states per position
-	deep  int // one state in so many is crashed again while it recovers
-	inner int // power states per position of such a recovery
-	snaps []snapshotMade
-	plan  []string // names of operations to come; else they are drawn
-	last  bool     // crash only inside the last operation
-	at    func(memfs.Op) bool
-	kill  int // the process dies at this change of the operation after which left remain
-	left  int
+	rng    *rand.Rand
+	seed   uint64
+	rig    *rig
+	s      *Store
+	now    contents
+	steps  []step
+	mapped bool // stores are read through mappings
+	lossy  bool // a sync may fail
+	hard   bool // a version 4 store is durable
+	count  *counters
+	per    int // power states per position
+	deep   int // one state in so many is crashed again while it recovers
+	inner  int // power states per position of such a recovery
+	snaps  []snapshotMade
+	plan   []string // names of operations to come; else they are drawn
+	last   bool     // crash only inside the last operation
+	at     func(memfs.Op) bool
+	kill   int // the process dies at this change of the operation after which left remain
+	left   int
 }
 
 // script narrows a workload down to what a certain bug needs.
@@ -113,6 +117,9 @@ func newRun(seed uint64, bug func(vfs.FS) vfs.FS, count *counters, to script) *r
 	for to.fits != nil && !to.fits(r.setting) {
 		r.setting = newSetting(rng)
 	}
+	if r.mapped = rng.IntN(2) == 0; !r.mapped {
+		r.rig.mem.Unmappable()
+	}
 	r.lossy = to.lossy || rng.IntN(5) == 0
 	r.plan, r.last = strings.Fields(to.ops), to.last
 	r.at = to.at
@@ -131,7 +138,8 @@ func (r *run) options() Options {
 
 // note adds a step that has just ended.
 func (r *run) note(op string, flight, done []uint64, floor uint64) {
-	r.steps = append(r.steps, step{r.rig.mem.Len(), op, flight, done, floor})
+	wrote := r.s != nil && r.s.w != nil && !strings.HasPrefix(op, "cut")
+	r.steps = append(r.steps, step{end: r.rig.mem.Len(), op: op, flight: flight, done: done, floor: floor, wrote: wrote})
 }
 
 // begin makes the store.
@@ -177,8 +185,12 @@ func (r *run) allowed(upto int, flight []uint64) map[uint64]bool {
 		return nil
 	}
 	set := map[uint64]bool{r.steps[d].floor: true}
-	for _, s := range r.steps[d:upto] {
-		for _, k := range s.done {
+	for i, s := range r.steps[d:upto] {
+		done := s.done
+		if s.settle != nil && slices.ContainsFunc(r.steps[d+i:upto], func(later step) bool { return later.wrote }) {
+			done = s.settle
+		}
+		for _, k := range done {
 			set[k] = true
 		}
 	}
@@ -410,6 +422,9 @@ func (r *run) workOn(n int) error {
 			if err := r.again(op, killed, lost); err != nil {
 				return err
 			}
+			if r.rig.mem.Stuck() { // the machine has to be started anew
+				return nil
+			}
 		default:
 			return fmt.Errorf("%s: %w", op.name, err)
 		}
@@ -423,6 +438,11 @@ func (r *run) workOn(n int) error {
 // again opens the store after its process was killed or a sync failed, and
 // finds out what became of the operation.
 func (r *run) again(op operation, killed, lost bool) (err error) {
+	if lost {
+		if err := r.besidePoisoned(op); err != nil {
+			return fmt.Errorf("beside a handle whose sync failed in %s: %w", op.name, err)
+		}
+	}
 	_ = r.s.Close()
 	r.rig.calm()
 	r.note("cut "+op.name, op.flight, append([]uint64{r.now.key()}, op.flight...), 0)
@@ -441,7 +461,11 @@ func (r *run) again(op operation, killed, lost bool) (err error) {
 		return fmt.Errorf("%s was cut (killed: %v) and left %d records of %d before and %d after", op.name, killed, len(got), len(r.now), len(op.after))
 	}
 	recovered := false
-	if lost || r.rng.IntN(2) == 0 {
+	if r.rig.mem.Stuck() {
+		if err := r.s.Sync(); err == nil && r.s.w != nil {
+			return errors.New("recovery without syncing the folder")
+		}
+	} else if lost || r.rng.IntN(2) == 0 {
 		if err := r.s.Sync(); err != nil {
 			return fmt.Errorf("recovery after %s was cut: %w", op.name, err)
 		}
@@ -455,6 +479,11 @@ func (r *run) again(op operation, killed, lost bool) (err error) {
 			return fmt.Errorf("%s failed, and recovery left %d records of %d before and %d after", op.name, len(got), len(r.now), len(op.after))
 		}
 	}
+	cut := &r.steps[len(r.steps)-1]
+	cut.settle = []uint64{r.now.key(), got.key()}
+	if n := len(r.now); len(got) > n {
+		cut.settle = append(cut.settle, prefixes(r.now, got[n:])...)
+	}
 	r.now = got
 	k, floor := got.key(), uint64(0)
 	if recovered {
@@ -462,6 +491,24 @@ func (r *run) again(op operation, killed, lost bool) (err error) {
 	}
 	r.note("reopen", []uint64{k}, []uint64{k}, floor)
 	return nil
+}
+
+// besidePoisoned reads beside a handle whose sync has failed, and which has
+// not been closed yet (FORMAT 6.5). One that is stuck keeps readers out.
+func (r *run) besidePoisoned(op operation) error {
+	if r.s.stuck != nil || r.s.closed || r.s.w == nil || r.s.w.broken == nil {
+		return nil
+	}
+	r.rig.calm()
+	before, _ := r.rig.mem.Handles()
+	got, err := look(r.rig.top, storePath, r.o)
+	if err == nil && !r.allowed(len(r.steps), op.flight)[got] {
+		err = errors.New("unexpected records")
+	}
+	if after, _ := r.rig.mem.Handles(); err == nil && after != before {
+		err = fmt.Errorf("%d handles before, %d after", before, after)
+	}
+	return err
 }
 
 // same holds an open store against the model.
@@ -474,244 +521,6 @@ func (r *run) same(s *Store, op string) error {
 	}
 	if got.key() != r.now.key() {
 		return fmt.Errorf("after %s: %d records, expected %d, or others", op, len(got), len(r.now))
-	}
-	return nil
-}
-
-// crash crashes every point of the log.
-func (r *run) crash() error {
-	replay := r.rig.mem.Replay()
-	k, lost, first := 0, false, r.steps[0].end
-	if r.last && len(r.steps) > 1 {
-		first = r.steps[len(r.steps)-2].end
-	}
-	for {
-		p := replay.Pos()
-		for k < len(r.steps)-1 && r.steps[k].end < p {
-			k++
-		}
-		s := r.steps[k]
-		lost = lost || replay.Last().Kind == memfs.Lose
-		if p >= first && r.at(replay.Last()) {
-			if err := r.crashAt(replay, k, lost); err != nil {
-				return fmt.Errorf("change %d of %d, in %s: %w", p, r.rig.mem.Len(), s.op, err)
-			}
-		}
-		if !replay.Next() {
-			return nil
-		}
-	}
-}
-
-// crashAt crashes one point, which lies in step k.
-func (r *run) crashAt(replay *memfs.Replay, k int, lost bool) error {
-	s, ended := r.steps[k], r.steps[k].end == replay.Pos()
-	power := r.allowed(k, s.flight)
-	if ended {
-		power = r.allowed(k+1, nil)
-	}
-	kill := map[uint64]bool{s.done[len(s.done)-1]: true}
-	cut, aborted := strings.HasPrefix(s.op, "cut"), strings.HasPrefix(s.op, "abort")
-	if s.op != "reopen" && (!ended || cut) && k > 0 {
-		before := r.steps[k-1].done
-		kill[before[len(before)-1]] = true
-		if !aborted && len(s.flight) > 0 {
-			kill[s.flight[len(s.flight)-1]] = true
-		}
-	}
-	if lost {
-		kill = power
-	}
-	r.count.kill.Add(1)
-	if err := r.judge(replay.Kill(), kill, power, lost, !lost && power != nil && r.rng.IntN(r.deep) == 0); err != nil {
-		return fmt.Errorf("killed: %w", err)
-	}
-	for i, fs := range replay.KillInside() {
-		r.count.kill.Add(1)
-		if err := r.judge(fs, kill, power, lost, false); err != nil {
-			return fmt.Errorf("killed inside the change, at its page %d: %w", i+1, err)
-		}
-	}
-	if ended || !cut && !aborted { // it can have left half a header for a moment
-		if err := r.beside(replay, kill, lost); err != nil {
-			return fmt.Errorf("read beside the writer: %w", err)
-		}
-	}
-	if power == nil {
-		return nil
-	}
-	n := 0
-	var err error
-	replay.Power(r.rng, r.per, func(fs *memfs.FS) bool {
-		n++
-		r.count.power.Add(1)
-		err = r.judge(fs, power, power, false, r.rng.IntN(r.deep) == 0)
-		if err == nil {
-			err = r.copies(fs, replay.Pos())
-		}
-		return err == nil
-	})
-	if err != nil {
-		return fmt.Errorf("power cut %d: %w", n, err)
-	}
-	return nil
-}
-
-// copies holds the finished snapshots against what they were taken of.
-func (r *run) copies(fs *memfs.FS, pos int) error {
-	for _, c := range r.snaps {
-		if pos < c.end || r.rng.IntN(8) > 0 {
-			continue
-		}
-		got, err := look(buggy(fs, r.rig.bug), c.path, r.o)
-		if err != nil {
-			return fmt.Errorf("snapshot: %w", err)
-		}
-		if got != c.key {
-			return errors.New("snapshot: other records")
-		}
-	}
-	return nil
-}
-
-// beside reads while the writer lives: meta.zr is exact unless it holds that
-// exclusively.
-func (r *run) beside(replay *memfs.Replay, kill map[uint64]bool, lost bool) error {
-	if lost || !replay.Locked(storePath+"/"+journalName) || replay.Locked(storePath+"/"+metaName) {
-		return nil
-	}
-	fs := replay.Kill()
-	release, ok := fs.Hold(storePath+"/"+journalName, true)
-	if !ok {
-		return errors.New("no journal to hold")
-	}
-	defer release()
-	r.count.live.Add(1)
-	got, err := look(buggy(fs, r.rig.bug), storePath, r.o)
-	if err == nil && !kill[got] {
-		err = errors.New("unexpected records")
-	}
-	return err
-}
-
-// look is the key of what mode "r" shows.
-func look(fs vfs.FS, path string, o Options) (uint64, error) {
-	o.fs, o.Mode = fs, ModeRead
-	s, err := Open(path, o)
-	var e *Error
-	if errors.As(err, &e) && e.Status == StatusNotAStore {
-		return noStore, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	c, err := readAll(s)
-	if err == nil {
-		err = sound(s)
-	}
-	return c.key(), errors.Join(err, s.Close())
-}
-
-// judge reads a crashed store, then recovers it, then uses it. After a lost
-// sync, recovery may show other records than the page cache did. power is what
-// a power cut may leave before it has recovered.
-func (r *run) judge(mem *memfs.FS, allowed, power map[uint64]bool, lost, deep bool) error {
-	fs := buggy(mem, r.rig.bug)
-	seen, err := look(fs, storePath, r.o)
-	if err != nil {
-		return fmt.Errorf("mode r: %w", err)
-	}
-	if mem.Changes() > 0 {
-		return errors.New("mode r changed files")
-	}
-	if !allowed[seen] {
-		return errors.New("mode r: unexpected records")
-	}
-	o := r.o
-	o.fs, o.round = fs, 0
-	s, err := Open(storePath, o)
-	if err != nil {
-		return fmt.Errorf("open: %w", err)
-	}
-	defer func() { _ = s.Close() }()
-	if err := s.Sync(); err != nil {
-		return fmt.Errorf("recovery: %w", err)
-	}
-	c, err := readAll(s)
-	if err != nil {
-		return fmt.Errorf("read after recovery: %w", err)
-	}
-	if got := c.key(); got != seen && seen != noStore && !(lost && allowed[got]) {
-		return errors.New("recovery shows other records than mode r")
-	}
-	if deep {
-		if err := r.crashAgain(mem, power, c.key()); err != nil {
-			return fmt.Errorf("crash inside recovery: %w", err)
-		}
-	}
-	if deep || r.rng.IntN(4) == 0 {
-		if err := r.use(s, c); err != nil {
-			return fmt.Errorf("use after recovery: %w", err)
-		}
-	}
-	if err := s.Close(); err != nil {
-		return fmt.Errorf("close after recovery: %w", err)
-	}
-	if open, locks := mem.Handles(); open > 0 || locks > 0 {
-		return fmt.Errorf("%d handles and %d locks were left", open, locks)
-	}
-	return nil
-}
-
-// crashAgain crashes a recovery at each of its changes.
-func (r *run) crashAgain(mem *memfs.FS, power map[uint64]bool, got uint64) error {
-	may := map[uint64]bool{got: true}
-	for k := range power {
-		may[k] = true
-	}
-	end := mem.Len()
-	for replay := mem.Replay(); replay.Next(); {
-		if !r.at(replay.Last()) {
-			continue
-		}
-		if replay.Pos() == end {
-			may = map[uint64]bool{got: true}
-		}
-		var err error
-		replay.Power(r.rng, r.inner, func(fs *memfs.FS) bool {
-			r.count.again.Add(1)
-			err = r.judge(fs, may, may, false, false)
-			return err == nil
-		})
-		if err != nil {
-			return fmt.Errorf("change %d of %d: %w", replay.Pos(), end, err)
-		}
-	}
-	return nil
-}
-
-// use appends, deletes, compacts and syncs, and looks at the result.
-func (r *run) use(s *Store, c contents) error {
-	items := r.items(r.rng, 3)
-	if err := appendItems(s, items); err != nil {
-		return fmt.Errorf("append: %w", err)
-	}
-	c = append(c[:len(c):len(c)], asContents(items)...).without([]int64{0})
-	if err := s.Delete([]int64{0}); err != nil {
-		return fmt.Errorf("delete: %w", err)
-	}
-	if err := compact(s, -1); err != nil {
-		return fmt.Errorf("compact: %w", err)
-	}
-	if err := errors.Join(s.Sync(), s.Close()); err != nil {
-		return fmt.Errorf("sync and close: %w", err)
-	}
-	got, err := look(s.opts.fs, storePath, r.o)
-	if err != nil {
-		return err
-	}
-	if got != c.key() {
-		return errors.New("unexpected records")
 	}
 	return nil
 }

@@ -3,61 +3,44 @@ package engine
 import (
 	"errors"
 	"math/rand/v2"
-	"path/filepath"
-	"slices"
 
 	"loaderx/engine/internal/disk"
 	"loaderx/engine/internal/vfs"
 	"loaderx/engine/internal/zstd"
 )
 
-// create makes an empty store at path, or returns nil if one has appeared
-// there meanwhile (FORMAT 7.2, "create").
-func create(path string, o Options) error {
+// create makes an empty store at path (FORMAT 7.2, "create"). It says false if
+// one has appeared there meanwhile.
+func create(path string, o Options) (made bool, err error) {
 	typed, codec, err := o.newType(path)
 	if err != nil {
-		return err
+		return false, err
 	}
-	changed, err := o.fs.MakeDirs(path)
-	if vfs.IsNotDir(err) {
-		return notFolder(path, err)
-	}
+	dir, err := makeFolder(o.fs, path, "store")
 	if err != nil {
-		return fileError("making the folder of the store", err)
-	}
-	dir, err := o.fs.OpenDir(path)
-	if vfs.IsNotDir(err) || vfs.IsNotExist(err) { // a link to nothing
-		return notFolder(path, err)
-	}
-	if err != nil {
-		return fileError("opening the folder of the store", err)
+		return false, err
 	}
 	defer func() { _ = dir.Close() }()
 	c := creation{dir: dir, o: o, typed: typed, codec: codec}
-	// At once: another may be faster to create the store, or this may have
-	// been tried before and cut short.
-	if err := c.syncParents(path, changed); err != nil {
-		return err
-	}
 	if err := c.refuseForeign(); err != nil {
-		return err
+		return false, err
 	}
 	c.meta, err = dir.Open(metaName, vfs.Create)
 	if err != nil {
-		return oddFile(err)
+		return false, oddFile(err)
 	}
 	defer func() { _ = c.meta.Close() }()
 	if done, err := c.lock(); done || err != nil {
-		return err
+		return false, err
 	}
 	defer func() { _ = c.meta.Unlock() }()
 	if err := c.clear(); err != nil {
-		return err
+		return false, err
 	}
 	if err := c.publish(); err != nil {
-		return fileError("creating the store", err)
+		return false, fileError("creating the store", err)
 	}
-	return nil
+	return true, nil
 }
 
 // newType checks what only a new store needs.
@@ -282,26 +265,4 @@ func (c *creation) write(name string, content []byte, sync bool) error {
 		return f.Sync()
 	}
 	return nil
-}
-
-// syncParents makes the folders above a new store durable. Those that were there
-// may be new to the disk, too, if an earlier attempt was cut short; where one
-// of them cannot be synced, it is not ours to care for.
-func (c *creation) syncParents(path string, changed []string) error {
-	for up := path; up != filepath.Dir(up); {
-		up = filepath.Dir(up)
-		if err := c.syncFolder(up); err != nil && slices.Contains(changed, up) {
-			return fileError("syncing a parent folder", err)
-		}
-	}
-	return nil
-}
-
-func (c *creation) syncFolder(path string) error {
-	dir, err := c.o.fs.OpenDir(path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = dir.Close() }()
-	return dir.Sync()
 }

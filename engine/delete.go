@@ -101,7 +101,7 @@ func (w *writer) finishDelete(length int64, entries []disk.RedoEntry) error {
 	if err != nil {
 		return err
 	}
-	if _, err := w.trimTables(names); err != nil {
+	if err := w.trimTables(names); err != nil {
 		return err
 	}
 	return w.writeHeader(false)

@@ -279,7 +279,11 @@ func TestFileCutUnderEveryWay(t *testing.T) {
 				index := all(t, s)
 				_ = gatherDense(t, s, index, width) // maps
 				cut(t, dir, keep)
-				for name, part := range map[string][]int64{"run": index[1900:], "strays": {2099, 5, 2050, 2001}, "one": {2099}} {
+				parts := map[string][]int64{"run": index[1900:], "strays": {2099, 5, 2050, 2001}, "one": {2099}}
+				if codec != Raw && keep < 0 {
+					parts = map[string][]int64{"all": index} // frames lie in the order they were done
+				}
+				for name, part := range parts {
 					err := s.GatherDense(part, make([]byte, len(part)*width), 1)
 					wantCorruptRecord(t, err, "%v, %d bytes, cut to %d, %s", codec, width, keep, name)
 				}
@@ -296,7 +300,7 @@ func TestFileCutUnderEveryWay(t *testing.T) {
 				t.Fatal(err)
 			}
 			cut(t, dir, keep)
-			err := s.GatherRagged(index[400:], 1, raggedRoom(100), 1)
+			err := s.GatherRagged(index, 1, raggedRoom(500), 1)
 			wantCorruptRecord(t, err, "ragged, %v, cut to %d", codec, keep)
 		}
 	}

@@ -40,8 +40,10 @@ func (b breakage) fits(kind faultfs.Kind) bool {
 	switch b {
 	case short, whole:
 		return kind == faultfs.Write
-	case lostSync, lostPages:
-		return kind == faultfs.Sync
+	case lostSync:
+		return kind == faultfs.Sync // a folder would not be good for anything afterwards
+	case lostPages:
+		return kind == faultfs.Sync || kind == faultfs.SyncDir
 	case enospc:
 		switch kind {
 		case faultfs.Write, faultfs.Reserve, faultfs.Open, faultfs.Copy, faultfs.MakeDirs, faultfs.Rename:
@@ -88,7 +90,7 @@ func (f *fault) strike(r *rig, op *faultfs.Op) (bool, error) {
 		_, _ = op.File.WriteAt(op.Data, op.Off)
 	case lostSync, lostPages:
 		r.lost = true
-		op.File.(interface{ Lose(bool) }).Lose(f.how == lostPages)
+		loseAt(op, f.how == lostPages)
 	}
 	return true, syscall.EIO
 }
@@ -101,10 +103,10 @@ func (f *fault) surfaces(call string) bool {
 		return false
 	}
 	switch f.kind {
-	case faultfs.Close, faultfs.Unlock:
+	case faultfs.Close, faultfs.Unlock, faultfs.Map:
 		return false
 	case faultfs.OpenDir, faultfs.SyncDir:
-		return f.name != "/" || call == "create" // a folder that was there
+		return f.name != "/" || f.forever // it was there: see makeDurable
 	case faultfs.Open, faultfs.Size, faultfs.Read, faultfs.Names:
 		return f.forever
 	}

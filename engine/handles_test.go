@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -135,6 +136,39 @@ func TestCreatorsRace(t *testing.T) {
 		if n != 1 {
 			t.Errorf("%d stores were made", n)
 		}
+	}
+}
+
+// While a copy is made nobody else makes a store or a copy in its folder, and
+// a copy that is given up leaves nothing there.
+func TestSnapshotKeepsItsFolder(t *testing.T) {
+	t.Parallel()
+	mem, s := inMemory(t, small(Raw), 9)
+	const dest = "/data/copy"
+	task, err := s.Snapshot(dest)
+	must(t, err)
+	before := mem.Names(dest)
+	_, err = s.Snapshot(dest)
+	wantStatus(t, "another copy into the folder", err, StatusArgument)
+	o := small(Raw)
+	o.fs = mem
+	_, err = Open(dest, o)
+	wantStatus(t, "a new store in the folder", err, StatusBusy)
+	if after := mem.Names(dest); !slices.Equal(before, after) {
+		t.Errorf("expected %q to be left alone, got %q", before, after)
+	}
+	must(t, task.End())
+	if left := mem.Names(dest); len(left) > 0 {
+		t.Errorf("a copy that was given up left %q", left)
+	}
+	task, err = s.Snapshot(dest)
+	must(t, err)
+	must(t, task.Run())
+	copied := mustOpen(t, dest, o) // at once, before the task has ended
+	wantLen(t, "copy", copied, 9)
+	must(t, task.End())
+	if open, locks := mem.Handles(); locks != 3 { // s has written: two of them are its own
+		t.Errorf("expected three locks, got %d, of %d handles", locks, open)
 	}
 }
 

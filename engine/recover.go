@@ -16,6 +16,8 @@ func (s *Store) recoverAsWriter() error {
 	if err != nil {
 		return err
 	}
+	// What is mapped cannot be dropped from the page cache.
+	s.resetSources()
 	if err := w.recover(); err != nil {
 		w.letGo()
 		return err
@@ -53,11 +55,7 @@ func (w *writer) recover() error {
 	w.slot = st.slot
 	if over != nil { // 4
 		for _, r := range over.records {
-			images := make([][]byte, len(r.Entries))
-			for k, e := range r.Entries {
-				images[k] = over.entries[int64(e.Index)].image
-			}
-			if err := w.apply(r.Entries, images); err != nil {
+			if err := w.apply(r.Entries, r.images); err != nil {
 				return err
 			}
 		}
@@ -67,7 +65,7 @@ func (w *writer) recover() error {
 	if err != nil {
 		return fileError("recovering", err)
 	}
-	if _, err := w.trimTables(names); err != nil { // 5
+	if err := w.trimTables(names); err != nil { // 5
 		return err
 	}
 	if err := w.touchTail(over, names); err != nil { // 6
@@ -119,7 +117,7 @@ func (w *writer) dropCaches(from uint32) error {
 // touchTail marks as to be synced what the dead writer may have left in the
 // page cache: every chunk from the checkpoint's tail on, those that a record
 // without images counts on, and the tables and sums from the segment on in
-// which the checkpoint ends.
+// which the checkpoint ends, or the records do if a delete has cut them.
 func (w *writer) touchTail(over *overlay, names []string) error {
 	ids := map[int64]bool{}
 	for id := int64(w.slot.Meta.TailChunk); id <= int64(w.s.st.tailChunk); id++ {
@@ -130,7 +128,7 @@ func (w *writer) touchTail(over *overlay, names []string) error {
 			ids[int64(e.entry.Chunk)] = true
 		}
 	}
-	last, _ := w.s.limits.segmentOf(int64(w.slot.Meta.Length))
+	last, _ := w.s.limits.segmentOf(min(int64(w.slot.Meta.Length), w.s.st.length))
 	var touch []string
 	for _, name := range names {
 		chunk, isChunk := numberOf(name, chunkExt)

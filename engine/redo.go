@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"maps"
@@ -14,8 +15,15 @@ import (
 // (FORMAT 7.3.5). It is read-only.
 type overlay struct {
 	header  disk.Meta // after the last record
-	records []disk.Redo
+	records []redoRecord
 	entries map[int64]overlaid // by physical index, the latest
+}
+
+// redoRecord is a record with the images that follow it in the journal, each
+// at its entry's place; nil where the entry has none.
+type redoRecord struct {
+	disk.Redo
+	images [][]byte
 }
 
 // overlaid is a table entry after its redo record; image is the payload where
@@ -36,19 +44,22 @@ func (f *folder) readChain(journal vfs.File, st *state) (*overlay, error) {
 	}
 	over := &overlay{entries: map[int64]overlaid{}}
 	for pos := int64(disk.RedoStart); ; {
-		r, images, end, err := readRedo(journal, pos, size)
+		r, end, err := readRedo(journal, pos, size, st.slot)
 		if err != nil {
 			return nil, err
 		}
-		if end == 0 || r.StoreID != st.slot.StoreID || r.Meta.Epoch != st.slot.Meta.Epoch || int(r.Seq) != len(over.records) {
+		if end == 0 || int(r.Seq) != len(over.records) {
 			break
 		}
-		if err := f.inside(journal.Path(), r, st); err != nil {
+		if err := f.inside(journal.Path(), r.Redo, st); err != nil {
 			return nil, err
+		}
+		if n := len(over.records); n > 0 && over.records[n-1].ImageBytes() > 0 {
+			return nil, corrupt(journal.Path(), "redo record %d follows one with images, which a checkpoint should have ended", r.Seq)
 		}
 		over.header, over.records = r.Meta, append(over.records, r)
 		for k, e := range r.Entries {
-			over.entries[int64(e.Index)] = overlaid{e.Entry, e.Sum, images[k]}
+			over.entries[int64(e.Index)] = overlaid{e.Entry, e.Sum, r.images[k]}
 		}
 		pos = (end + disk.RedoAlign - 1) &^ (disk.RedoAlign - 1)
 	}
@@ -59,48 +70,79 @@ func (f *folder) readChain(journal vfs.File, st *state) (*overlay, error) {
 }
 
 // readRedo reads the record at pos and its images. end is where it ends, or 0
-// if none counts there: it has to lie inside the file, and its CRC and the sum
-// of every image have to hold.
-func readRedo(journal vfs.File, pos, size int64) (r disk.Redo, images [][]byte, end int64, err error) {
+// if none counts there: it has to lie inside the file and be of checkpoint c,
+// and its CRC and the sum of every image have to hold.
+func readRedo(journal vfs.File, pos, size int64, c disk.Slot) (r redoRecord, end int64, err error) {
 	if pos+disk.RedoHeadSize > size {
-		return r, nil, 0, nil
+		return r, 0, nil
 	}
 	head := make([]byte, disk.RedoHeadSize)
 	if err := readFull(journal, head, pos); err != nil {
-		return r, nil, 0, err
+		return r, 0, err
 	}
 	h, ok := disk.DecodeRedoHead(head)
+	if !ok || h.StoreID != c.StoreID || h.Meta.Epoch != c.Meta.Epoch {
+		return r, 0, nil
+	}
 	// Bounded by the file before anything is allocated.
-	if !ok || h.ImageBytes > uint64(size) || pos+h.Size()+int64(h.ImageBytes) > size {
-		return r, nil, 0, nil
+	if uint64(h.Count) > h.Meta.Length || h.ImageBytes > uint64(size) || pos+h.Size()+int64(h.ImageBytes) > size {
+		return r, 0, nil
 	}
-	raw := make([]byte, h.Size())
-	if err := readFull(journal, raw, pos); err != nil {
-		return r, nil, 0, err
+	raw, err := readEntries(journal, head, pos, h)
+	if err != nil {
+		return r, 0, err
 	}
-	if r, ok = disk.DecodeRedo(raw); !ok {
-		return r, nil, 0, nil
+	if r.Redo, ok = disk.DecodeRedo(raw); !ok {
+		return r, 0, nil
 	}
-	images, at := make([][]byte, len(r.Entries)), pos+h.Size()
+	r.images = make([][]byte, len(r.Entries))
+	at := pos + h.Size()
 	for k, e := range r.Entries {
 		if !e.Image {
 			continue
 		}
-		images[k] = make([]byte, e.Entry.Phys)
-		if err := readFull(journal, images[k], at); err != nil {
-			return r, nil, 0, err
+		sum, err := sumAt(journal, at, e.Entry, make([]byte, min(int64(e.Entry.Phys), sumPiece)))
+		if err != nil || sum != e.Sum {
+			return r, 0, shrunk(journal, err)
 		}
-		if disk.Sum(e.Entry.Phys, e.Entry.Logic, images[k]) != e.Sum {
-			return r, nil, 0, nil
+		r.images[k] = make([]byte, e.Entry.Phys)
+		if err := readFull(journal, r.images[k], at); err != nil {
+			return r, 0, err
 		}
 		at += int64(e.Entry.Phys)
 	}
-	return r, images, at, nil
+	return r, at, nil
+}
+
+// readEntries reads the entries of a record, behind its head. A journal with
+// holes can be far larger than what it takes up, and there can be no memory for
+// all that it claims: an entry that is the one before it again, as all are in a
+// hole, ends the reading, and the record does not count.
+func readEntries(journal vfs.File, head []byte, pos int64, h disk.RedoHead) ([]byte, error) {
+	const piece = 4096 * disk.RedoEntrySize
+	raw := head
+	for int64(len(raw)) < h.Size() {
+		from := len(raw)
+		raw = append(raw, make([]byte, min(piece, h.Size()-int64(from)))...)
+		if err := readFull(journal, raw[from:], pos+int64(from)); err != nil {
+			return nil, err
+		}
+		const two = 2 * disk.RedoEntrySize
+		if last := raw[max(from, len(raw)-two):]; len(last) == two && bytes.Equal(last[:two/2], last[two/2:]) {
+			return nil, nil
+		}
+	}
+	return raw, nil
 }
 
 // readFull reads all of p. The file had it a moment ago: its end is an error.
 func readFull(file vfs.File, p []byte, off int64) error {
 	_, err := file.ReadAt(p, off)
+	return shrunk(file, err)
+}
+
+// shrunk is the error of reading what a file had a moment ago.
+func shrunk(file vfs.File, err error) error {
 	if errors.Is(err, io.EOF) {
 		return corrupt(file.Path(), "the file became shorter while it was read")
 	}

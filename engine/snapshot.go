@@ -19,7 +19,7 @@ type snapshot struct {
 	s    *Store
 	v    *view
 	to   vfs.Dir
-	up   []string // folders whose entries changed
+	meta vfs.File // of the copy: locked until the copy is a store
 	jobs []copyJob
 	done bool
 
@@ -53,23 +53,13 @@ func (s *Store) Snapshot(dest string) (*Task, error) {
 }
 
 func (c *snapshot) begin(dest string) (err error) {
-	fs := c.s.opts.fs
-	if c.up, err = fs.MakeDirs(dest); vfs.IsNotDir(err) {
-		return notFolder(dest, err)
-	} else if err != nil {
-		return fileError("making the folder of the copy", err)
+	if c.to, err = makeFolder(c.s.opts.fs, dest, "copy"); err != nil {
+		return err
 	}
-	if c.to, err = fs.OpenDir(dest); vfs.IsNotDir(err) {
-		return notFolder(dest, err)
-	} else if err != nil {
-		return fileError("opening the folder of the copy", err)
-	}
-	names, err := c.to.Names()
-	if err == nil && len(names) > 0 {
-		err = errorf(StatusArgument, dest, "%s: expected a new or an empty folder for the copy, it holds %q", dest, names[0])
-	}
-	if err == nil {
-		err = c.plan()
+	if err = c.claim(dest); err == nil {
+		if err = c.plan(); err != nil {
+			err = errors.Join(err, c.takeAway())
+		}
 	}
 	if err != nil {
 		_ = c.to.Close()
@@ -80,6 +70,38 @@ func (c *snapshot) begin(dest string) (err error) {
 		c.t.total += j.size
 	}
 	return nil
+}
+
+// claim keeps other snapshots and creators out of the folder of the copy, as a
+// creation does: with the lock on its meta.zr.
+func (c *snapshot) claim(dest string) error {
+	if err := c.onlyHolds(dest, ""); err != nil {
+		return err
+	}
+	meta, err := c.to.Open(metaName, vfs.Create)
+	if err != nil {
+		return err
+	}
+	if err = acquire(meta, true); err == nil || errors.Is(err, vfs.ErrNoLocks) {
+		err = c.onlyHolds(dest, metaName)
+	}
+	if err != nil {
+		_ = meta.Close()
+		return err
+	}
+	c.meta = meta
+	return nil
+}
+
+// onlyHolds refuses a folder that holds anything but name.
+func (c *snapshot) onlyHolds(dest, name string) error {
+	names, err := c.to.Names()
+	for _, n := range names {
+		if n != name {
+			return errorf(StatusArgument, dest, "%s: expected a new or an empty folder for the copy, it holds %q", dest, n)
+		}
+	}
+	return err
 }
 
 // plan lists the files, tables before chunks, and how much of each is needed.
@@ -206,12 +228,8 @@ func (c *snapshot) finish() error {
 	if err := c.overlay(); err != nil {
 		return err
 	}
-	make := creation{dir: c.to, o: s.opts, typed: s.typed, codec: s.codec}
+	make := creation{dir: c.to, o: s.opts, typed: s.typed, codec: s.codec, meta: c.meta}
 	var err error
-	if make.meta, err = c.to.Open(metaName, vfs.Create); err != nil {
-		return err
-	}
-	defer func() { _ = make.meta.Close() }()
 	if c.v.version == 4 {
 		make.typed.Version, make.typed.StoreID = 1, 0
 		err = c.headVersion4(make.meta)
@@ -225,7 +243,7 @@ func (c *snapshot) finish() error {
 	if err := publishTyped(c.to, make.typed); err != nil {
 		return err
 	}
-	return make.syncParents(c.to.Path(), c.up)
+	return c.meta.Unlock() // from now on it is a store like any other
 }
 
 // headVersion4 writes the header of the view: another handle may have upgraded
@@ -283,14 +301,20 @@ func (c *snapshot) stop() error {
 	c.s.pins.Add(-1)
 	defer func() { _ = c.to.Close() }()
 	if c.done {
-		return nil
+		return c.meta.Close()
 	}
 	_ = c.closeCopy() // it goes with the rest
+	return c.takeAway()
+}
+
+// takeAway removes what there is of the copy, meta.zr last, whose lock keeps
+// others out.
+func (c *snapshot) takeAway() error {
 	names, err := c.to.Names()
 	for _, name := range names {
-		if ownName(name) {
+		if ownName(name) && name != metaName {
 			err = errors.Join(err, c.to.Remove(name))
 		}
 	}
-	return err
+	return errors.Join(err, c.to.Remove(metaName), c.meta.Close())
 }

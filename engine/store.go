@@ -22,6 +22,7 @@ type Store struct {
 	dict     *zstd.Dict
 	dictCRC  uint32
 	lockable bool
+	made     bool // by this handle
 	coders   coders
 
 	// life is held shared by every running call and exclusively by Close.
@@ -68,13 +69,16 @@ func Open(path string, o Options) (*Store, error) {
 		return nil, err
 	}
 	path = filepath.Clean(path)
-	for {
+	for made := false; ; {
 		s, err := openExisting(path, o)
+		if err == nil {
+			s.made = made
+		}
 		if !errors.Is(err, errMissing) || o.Identity == nil || o.Mode == ModeRead {
 			return s, err
 		}
 		// create leaves a store there, or finds that another has.
-		if err := create(path, o); err != nil {
+		if made, err = create(path, o); err != nil {
 			return nil, err
 		}
 	}

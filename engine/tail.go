@@ -9,8 +9,12 @@ import (
 	"loaderx/engine/internal/vfs"
 )
 
-// tailBlock is how many table entries of the tail are read at once.
-const tailBlock = 4096
+const (
+	// tailBlock is how many table entries of the tail are read at once.
+	tailBlock = 4096
+	// sumPiece is how many bytes of a record are.
+	sumPiece = 256 << 10
+)
 
 // acceptTail goes on from the checkpoint through the records appended after
 // it, as long as they are whole (FORMAT 7.3.6).
@@ -22,7 +26,7 @@ func (f *folder) acceptTail(st *state) error {
 			return err
 		}
 	}
-	t := tail{f: f, st: st, chunkID: -1}
+	t := tail{f: f, st: st, chunkID: -1, taken: map[uint32]int64{st.tailChunk: int64(st.tailOffset)}}
 	defer t.close()
 	start, end := st.length, [2]uint32{st.tailChunk, st.tailOffset}
 	ends := end // after the last whole pair
@@ -76,7 +80,8 @@ type tail struct {
 	chunkID   int64
 	chunk     vfs.File // nil: missing
 	chunkSize int64
-	buf       []byte
+	taken     map[uint32]int64 // bytes of each chunk that accepted records fill
+	buf       []byte           // for a piece of a record
 }
 
 // accept says whether record i is whole: both entries present, placed at or
@@ -104,21 +109,39 @@ func (t *tail) accept(i int64) (e disk.Entry, ok bool, err error) {
 	if err := t.open(e.Chunk); err != nil || t.chunk == nil {
 		return e, false, err
 	}
-	if int64(e.Offset)+int64(e.Phys) > min(t.chunkSize, t.f.limits.Chunk) {
+	// Records that share bytes are no append's, and could take for ever to read.
+	room := min(t.chunkSize, t.f.limits.Chunk)
+	if int64(e.Offset)+int64(e.Phys) > room || t.taken[e.Chunk]+int64(e.Phys) > room {
 		return e, false, nil
 	}
-	if int(e.Phys) > len(t.buf) {
-		t.buf = make([]byte, e.Phys)
+	if n := int(min(int64(e.Phys), sumPiece)); n > len(t.buf) {
+		t.buf = make([]byte, n)
 	}
-	stored := t.buf[:e.Phys]
-	if _, err := t.chunk.ReadAt(stored, int64(e.Offset)); err != nil {
-		if errors.Is(err, io.EOF) {
-			return e, false, nil
-		}
+	sum, err := sumAt(t.chunk, int64(e.Offset), e, t.buf)
+	if errors.Is(err, io.EOF) {
+		return e, false, nil
+	}
+	if err != nil {
 		return e, false, fileError("reading the tail", err)
 	}
-	want := binary.LittleEndian.Uint32(t.sums[k*disk.SumSize:])
-	return e, disk.Sum(e.Phys, e.Logic, stored) == want, nil
+	t.taken[e.Chunk] += int64(e.Phys)
+	return e, sum == binary.LittleEndian.Uint32(t.sums[k*disk.SumSize:]), nil
+}
+
+// sumAt computes the sum of a record whose bytes lie in file from off on. It
+// reads as much as buf holds at a time: what the entry says of their number may
+// be wrong.
+func sumAt(file vfs.File, off int64, e disk.Entry, buf []byte) (uint32, error) {
+	sum := disk.NewSum(e.Phys, e.Logic)
+	for left := int64(e.Phys); left > 0; {
+		p := buf[:min(left, int64(len(buf)))]
+		if _, err := file.ReadAt(p, off); err != nil {
+			return 0, err
+		}
+		sum = sum.Add(p)
+		off, left = off+int64(len(p)), left-int64(len(p))
+	}
+	return uint32(sum), nil
 }
 
 // load reads the entries from i on, up to the end of their segment.

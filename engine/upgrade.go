@@ -17,7 +17,8 @@ type upgrade struct {
 	cur        *cursor
 	next       int64 // physical record
 	last       disk.Entry
-	arithmetic bool // so far every entry follows the formula
+	bytes      int64 // of the records so far
+	arithmetic bool  // so far every entry follows the formula
 	perChunk   uint32
 }
 
@@ -137,6 +138,11 @@ func (u *upgrade) step() (done bool, err error) {
 		run = binary.LittleEndian.AppendUint32(run, sum)
 		u.last, u.next, used = e, u.next+1, used+int64(e.Phys)
 	}
+	// Records that share bytes are damage, and could take for ever to read.
+	u.bytes += used
+	if room := int64(u.st.tailChunk)*s.limits.Chunk + int64(u.st.tailOffset); u.bytes > room {
+		return false, corrupt(s.path, "the first %d physical records say that they take %d bytes, but the chunks have at most %d: some share their bytes", u.next, u.bytes, room)
+	}
 	if len(run) > 0 {
 		id, k := s.limits.segmentOf(first)
 		if err := u.w.writeAt(numbered(id, sumExt), run, k*disk.SumSize); err != nil {
@@ -152,7 +158,7 @@ func (u *upgrade) step() (done bool, err error) {
 // commit is steps 2 to 5.
 func (u *upgrade) commit() error {
 	w, s := u.w, u.w.s
-	if _, err := w.trimTables(u.names); err != nil {
+	if err := w.trimTables(u.names); err != nil {
 		return err
 	}
 	if err := w.syncOld(u.st, u.names); err != nil {

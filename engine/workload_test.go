@@ -322,16 +322,24 @@ func (r *rig) decide(op *faultfs.Op, do func() error) error {
 			_, _ = op.File.WriteAt(op.Data[:len(op.Data)/2], op.Off)
 			return syscall.ENOSPC
 		}
-	case op.Kind == faultfs.Sync && r.lose >= 0:
+	case (op.Kind == faultfs.Sync || op.Kind == faultfs.SyncDir) && r.lose >= 0:
 		if r.lose--; r.lose < 0 {
 			r.hit, r.lost = true, true
-			if f, ok := op.File.(interface{ Lose(bool) }); ok {
-				f.Lose(r.drop)
-			}
+			loseAt(op, r.drop)
 			return syscall.EIO
 		}
 	}
 	return do()
+}
+
+// loseAt makes a sync a failed one: what it should have saved never reaches the
+// disk. drop says that the cache forgets it, too.
+func loseAt(op *faultfs.Op, drop bool) {
+	var of any = op.File
+	if op.Kind == faultfs.SyncDir {
+		of = op.Dir
+	}
+	of.(interface{ Lose(bool) }).Lose(drop)
 }
 
 // image4 makes a store as version 1.7.7 leaves one: no checksums, table

@@ -138,9 +138,9 @@ func (w *writer) start(st state) error {
 		}
 	} else {
 		w.slot = st.slot
-		// Whoever made the store may have died before syncing the folder, and
-		// records must not be in a store that has lost its name.
-		if st.slot.Meta.Epoch == 1 {
+		// Another who made the store may have died before syncing the folder,
+		// and records must not be in a store that has lost its name.
+		if st.slot.Meta.Epoch == 1 && !s.made {
 			if err := s.dir.Sync(); err != nil {
 				return fileError("syncing the folder", err)
 			}
@@ -173,15 +173,15 @@ func reserveRedo(journal vfs.File) error {
 	return journal.Reserve(0, size)
 }
 
-// sweep trims tables that reach past the length, checkpoints, and removes
-// chunks beyond the tail, in this order (FORMAT 6.2).
+// sweep takes away what tables hold past the length, and then removes chunks
+// beyond the tail (FORMAT 6.2).
 func (w *writer) sweep() error {
 	s := w.s
 	names, err := s.dir.Names()
 	if err != nil {
 		return fileError("listing the store", err)
 	}
-	long, err := w.trimTables(names)
+	long, err := w.longTables(names)
 	if err != nil {
 		return err
 	}
@@ -189,10 +189,10 @@ func (w *writer) sweep() error {
 	if slices.Contains(names, newName) {
 		extra = append(extra, newName)
 	}
-	if !long && len(extra) == 0 {
+	if len(long) == 0 && len(extra) == 0 {
 		return nil
 	}
-	if err := w.checkpoint(); err != nil {
+	if err := w.takeAway(long); err != nil {
 		return err
 	}
 	for _, name := range extra {
@@ -201,39 +201,6 @@ func (w *writer) sweep() error {
 		}
 	}
 	return fileError("syncing the folder", s.dir.Sync())
-}
-
-// trimTables cuts tables and sums to the length, and says whether it had to.
-func (w *writer) trimTables(names []string) (cut bool, err error) {
-	for _, name := range names {
-		for ext, size := range map[string]int64{tableExt: disk.EntrySize, sumExt: disk.SumSize} {
-			id, ok := numberOf(name, ext)
-			if !ok {
-				continue
-			}
-			limits := w.s.limits
-			if id > 0 && id*limits.Segment >= w.s.st.length {
-				w.names = true // made by a dead writer, who may not have synced it
-			}
-			keep := min(max(w.s.st.length-id*limits.Segment, 0), limits.Segment) * size
-			have, err := w.s.sizeOf(name)
-			if err != nil {
-				return cut, err
-			}
-			if have <= keep {
-				continue
-			}
-			file, err := w.open(name)
-			if err != nil {
-				return cut, err
-			}
-			if err := file.Truncate(keep); err != nil {
-				return cut, fileError("trimming a table", err)
-			}
-			file.touched, cut = true, true
-		}
-	}
-	return cut, nil
 }
 
 // numberOf is the number in the name of a data file of this extension.

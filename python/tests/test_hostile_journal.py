@@ -248,6 +248,33 @@ def test_thousands_of_redo_records(kind: str, tmp_path: Path) -> None:
     recovers(kind, path, records(kind))
 
 
+@every_kind
+def test_a_record_with_images_ends_the_chain(kind: str, tmp_path: Path) -> None:
+    """A checkpoint follows each: what comes next in its epoch is no engine's."""
+    store = forged(kind)
+    e, image = store.entries[0], b"\xee" * store.entries[0].phys
+    moved = RedoEntry(0, e, forge.record_sum(e.phys, e.logic, image), image)
+    store.redo = [Redo(store.meta, [moved]), Redo(store.meta, [], sequence=1)]
+    path = store.write(tmp_path / "s")
+    refused(CorruptStoreError, "record 1 follows one with images", kind, path, "journal.zr")
+
+
+@every_kind
+def test_an_unsynced_tail_of_records_that_share_bytes(kind: str, tmp_path: Path) -> None:
+    """However many say that they are the whole chunk, it is read about once."""
+    store = forged(kind)
+    whole = forge.Entry(0, len(store.chunk), len(store.chunk))
+    store.entries = [replace(whole) for _ in range(20)]
+    total = forge.record_sum(whole.phys, whole.logic, bytes(store.chunk))
+    store.sums = [total] * len(store.entries)
+    store.slots = [
+        replace(slot, meta=replace(slot.meta, length=0, tail_offset=0)) for slot in store.slots
+    ]
+    store.meta = replace(store.meta, length=len(store.entries))
+    with opened(kind, store.write(tmp_path / "s")) as found:
+        assert len(found) == (1 if kind == "dense" else 0)
+
+
 # ---- 42 ----
 
 

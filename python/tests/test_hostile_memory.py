@@ -94,6 +94,13 @@ def claims_of_frames(kind: str) -> Iterator[tuple[str, Forged]]:
         yield f"frame {name}", store
 
 
+def write_holes(kind: str, path: Path) -> None:
+    """Write a store with a redo record of eight million entries, all in a hole of its file."""
+    store = forged(kind).both(length=1 << 24)
+    store.redo = [Redo(store.meta, [], count=1 << 23)]
+    os.truncate(store.write(path) / "journal.zr", 1 << 38)
+
+
 MEASURE = """
     import os, resource, sys
     from loaderx import DenseStore, RaggedStore, ZrecordError
@@ -147,6 +154,8 @@ def test_claims_cost_no_memory(
         for name, store in claims(kind):
             store.write(tmp_path / "stores" / kind / name)
             count += 1
+        write_holes(kind, tmp_path / "stores" / kind / "redo in a hole")
+        count += 1
     assert count > 80
     found = output_of(MEASURE, tmp_path / "stores", ROOM)
     assert found.startswith(f"stores: {2 * count + 8} of")

@@ -21,7 +21,7 @@ from hostile import COUNT, KINDS, MODES, forged, opened, reads, records, refuses
 from support import same, same_list
 
 from loaderx import _native
-from loaderx.errors import CorruptRecordError
+from loaderx.errors import CorruptRecordError, CorruptStoreError
 from loaderx.zrecord import DenseStore, RaggedStore
 
 _guard = hostile.guard
@@ -451,3 +451,17 @@ def test_a_table_that_differs_from_the_formula(change: dict[str, int], tmp_path:
         else:
             by_position = "LOADERX_NO_MMAP" in os.environ
             assert by_position or same(found, records("dense")[BAD])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_upgrade_of_records_that_share_bytes(kind: str, tmp_path: Path) -> None:
+    """Reading them works; the upgrade, which reads them all, ends when they cannot be right."""
+    store = forged(kind, version=4)
+    store.entries *= 3
+    path = store.both(length=len(store.entries)).write(tmp_path / "s")
+    wanted = records(kind) * 3
+    for _ in range(2):
+        reads(kind, path, ["r"], wanted)
+        with opened(kind, path, "a") as found:
+            with pytest.raises(CorruptStoreError, match="some share their bytes"):
+                found.append(wanted[:1])

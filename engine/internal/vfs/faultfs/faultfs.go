@@ -26,6 +26,7 @@ const (
 	Sync     Kind = "sync"
 	Drop     Kind = "drop"
 	Copy     Kind = "copy"
+	Map      Kind = "map"
 	TryLock  Kind = "lock"
 	Unlock   Kind = "unlock"
 	Current  Kind = "current"
@@ -121,6 +122,9 @@ func (d *dir) Sync() error {
 	return d.hook(&Op{Kind: SyncDir, Name: d.Path(), Dir: d.Dir}, d.Dir.Sync)
 }
 
+// Lose reaches through to a file system that can lose names.
+func (d *dir) Lose(drop bool) { lose(d.Dir, drop) }
+
 type file struct {
 	vfs.File
 	name string
@@ -196,6 +200,14 @@ func (f *file) CopyFrom(src vfs.File, off, n, to int64) error {
 	return f.hook(f.op(Copy), func() error { return f.File.CopyFrom(src, off, n, to) })
 }
 
+func (f *file) Map(n int64) (m vfs.Mapping, err error) {
+	err = f.hook(f.op(Map), func() (err error) {
+		m, err = f.File.Map(n)
+		return err
+	})
+	return m, err
+}
+
 func (f *file) TryLock(exclusive bool) (ok bool, err error) {
 	err = f.hook(f.op(TryLock), func() (err error) {
 		ok, err = f.File.TryLock(exclusive)
@@ -213,8 +225,10 @@ func (f *file) Current() (current bool, err error) {
 }
 
 // Lose reaches through to a file system that can lose writes.
-func (f *file) Lose(drop bool) {
-	if under, ok := f.File.(interface{ Lose(bool) }); ok {
+func (f *file) Lose(drop bool) { lose(f.File, drop) }
+
+func lose(of any, drop bool) {
+	if under, ok := of.(interface{ Lose(bool) }); ok {
 		under.Lose(drop)
 	}
 }

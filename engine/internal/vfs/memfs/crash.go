@@ -128,11 +128,12 @@ func (r *Replay) Power(rng *rand.Rand, n int, yield func(*FS) bool) {
 }
 
 // fate is what becomes of a pending change. A write can land in part: the
-// bytes from lo to hi. A lost write that grew the file can leave its size
+// bytes from lo to hi, or all but these. A lost write that grew the file can leave its size
 // behind, over zeros or garbage.
 type fate struct {
 	kept   bool
 	torn   bool
+	hole   bool
 	lo, hi int
 	grown  uint8 // 1 zeros, 2 garbage
 }
@@ -144,6 +145,12 @@ func (r *Replay) cut(keep []fate) *FS {
 		switch k := keep[i]; {
 		case k.kept && !k.torn:
 			d.apply(op)
+		case k.hole:
+			for _, part := range [][2]int{{0, k.lo}, {k.hi, len(op.Data)}} {
+				p := op
+				p.Off, p.Data = op.Off+part[0], op.Data[part[0]:part[1]]
+				d.apply(p)
+			}
 		case k.torn:
 			op.Off, op.Data = op.Off+k.lo, op.Data[k.lo:k.hi]
 			d.apply(op)
@@ -237,7 +244,11 @@ func (k *fate) damage(rng *rand.Rand, op Op) {
 	}
 	at := (first+rng.IntN(last-first+1))*unit - op.Off
 	k.torn, k.lo, k.hi = true, 0, at
-	if rng.IntN(2) == 0 {
+	switch rng.IntN(3) {
+	case 0:
 		k.lo, k.hi = at, len(op.Data)
+	case 1: // its two ends land
+		k.hole, k.lo = true, (first+rng.IntN(last-first+1))*unit-op.Off
+		k.lo, k.hi = min(k.lo, at), max(k.lo, at)
 	}
 }

@@ -18,6 +18,10 @@ const (
 	Lock                 // a lock on a file: Off is 0 none, 1 shared, 2 exclusive
 )
 
+func (k Kind) String() string {
+	return []string{"write", "truncate", "link", "unlink", "rename", "sync", "lose", "drop", "lock"}[k]
+}
+
 // Op is an entry of the log. Node is the file, or the folder whose names
 // change.
 type Op struct {

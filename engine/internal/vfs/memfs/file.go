@@ -87,6 +87,9 @@ func (d *dir) Remove(name string) error {
 func (d *dir) Sync() error {
 	d.fs.mu.Lock()
 	defer d.fs.mu.Unlock()
+	if d.fs.stuck[d.id] {
+		return d.fail("sync", "", fs.ErrInvalid)
+	}
 	d.fs.do(Op{Kind: Sync, Node: d.id})
 	return nil
 }
@@ -102,11 +105,17 @@ func (d *dir) Close() error {
 	return nil
 }
 
-// Lose is a failed sync of the folder: see file.Lose.
-func (d *dir) Lose(bool) {
+// Lose is a failed sync of the folder: what was pending never reaches the disk.
+// Processes see that at once, or all later syncs of the folder fail.
+func (d *dir) Lose(drop bool) {
 	d.fs.mu.Lock()
 	defer d.fs.mu.Unlock()
 	d.fs.do(Op{Kind: Lose, Node: d.id})
+	if drop {
+		d.fs.do(Op{Kind: Drop, Node: d.id})
+	} else {
+		d.fs.stuck[d.id] = true
+	}
 }
 
 type file struct {
@@ -176,7 +185,16 @@ func (f *file) Truncate(size int64) error {
 func (f *file) Reserve(int64, int64) error { return f.use("reserve", func(*node) error { return nil }) }
 
 func (f *file) Sync() error { return f.mark("sync", Sync) }
-func (f *file) Drop() error { return f.mark("drop", Drop) }
+
+// Drop keeps what is mapped, as the system does.
+func (f *file) Drop() error {
+	return f.use("drop", func(*node) error {
+		if len(f.fs.maps[f.id]) == 0 {
+			f.fs.do(Op{Kind: Drop, Node: f.id})
+		}
+		return nil
+	})
+}
 
 func (f *file) mark(op string, kind Kind) error {
 	return f.use(op, func(*node) error {
@@ -190,7 +208,7 @@ func (f *file) mark(op string, kind Kind) error {
 func (f *file) Lose(drop bool) {
 	_ = f.mark("sync", Lose)
 	if drop {
-		_ = f.mark("drop", Drop)
+		_ = f.Drop()
 	}
 }
 
@@ -205,8 +223,6 @@ func (f *file) CopyFrom(src vfs.File, off, n, to int64) error {
 	_, err := f.WriteAt(b, to)
 	return err
 }
-
-func (f *file) Map(int64) (vfs.Mapping, error) { return nil, f.fail("map", vfs.ErrNoMapping) }
 
 func (f *file) Current() (current bool, err error) {
 	err = f.use("stat", func(*node) error {

@@ -7,10 +7,14 @@
 // of their folder; pending changes reach the disk in any order, in part, or
 // not at all; a torn write leaves its neighbours alone; a file whose size
 // reached the disk without its bytes shows zeros or garbage. After a failed
-// fsync the pages count as clean and are never written again (File.Lose).
+// fsync the pages count as clean and are never written again (File.Lose). A
+// folder whose fsync failed either shows what is on disk from then on, or fails
+// every fsync until the machine starts anew, as file systems with a journal do.
 //
-// Mappings are refused, so that all reads are positional. Locks work between
-// the handles of one process, and converting one can lose it, as on Linux.
+// Small mappings follow what is written to their files, unless the file system
+// is told to refuse them (Unmappable), and then all reads are positional. Locks
+// work between the handles of one process, and converting one can lose it, as
+// on Linux.
 package memfs
 
 import (
@@ -29,6 +33,9 @@ type FS struct {
 	start image // when the log began
 	log   []Op
 	locks map[int]*lockState
+	maps  map[int][]*mapping // by file
+	stuck map[int]bool       // folders that fail to sync
+	noMap bool
 	open  int // files and folders
 }
 
@@ -39,7 +46,24 @@ func New() *FS {
 }
 
 func newFS(im image) *FS {
-	return &FS{now: im, start: im.clone(), locks: map[int]*lockState{}}
+	return &FS{
+		now: im, start: im.clone(), locks: map[int]*lockState{},
+		maps: map[int][]*mapping{}, stuck: map[int]bool{},
+	}
+}
+
+// Unmappable makes mappings fail from now on, so that all reads are positional.
+func (f *FS) Unmappable() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.noMap = true
+}
+
+// Stuck tells whether a folder fails to sync until the machine starts anew.
+func (f *FS) Stuck() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.stuck) > 0
 }
 
 // Clone is a file system with the same durable, pending and cached bytes,
@@ -75,6 +99,9 @@ func (f *FS) Handles() (open, locks int) {
 func (f *FS) do(op Op) {
 	f.log = append(f.log, op)
 	f.now.step(op)
+	for _, m := range f.maps[op.Node] {
+		m.follow(op)
+	}
 }
 
 // find is the node at a path, or -1.
@@ -198,6 +225,29 @@ func (f *FS) Hold(name string, exclusive bool) (release func(), ok bool) {
 		defer f.mu.Unlock()
 		f.unlock(ghost)
 	}, ok
+}
+
+// Unsynced describes the changes in the folder at a path that a power cut may
+// undo, each as the kind and the name of its file: "write 0.loc". Those of files
+// without a name are left out.
+func (f *FS) Unsynced(name string) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	folder := f.find(name)
+	if folder < 0 {
+		return nil
+	}
+	names := map[int]string{folder: "."}
+	for file, id := range f.now.cached.nodes[folder].entries {
+		names[id] = file
+	}
+	var list []string
+	for _, op := range f.now.pending {
+		if file, ok := names[op.Node]; ok {
+			list = append(list, op.Kind.String()+" "+file)
+		}
+	}
+	return list
 }
 
 // Changes is the number of entries in the log that change something.
