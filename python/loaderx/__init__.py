@@ -3,8 +3,9 @@
 The names people use are here and in the modules that define them:
 
 - ``loaderx.zrecord``: ``DenseStore``, ``RaggedStore`` and what belongs to them,
-- ``loaderx.zsampler``: ``Sampler``, the order of indices,
-- ``loaderx.dataloader``: ``DataLoader``, batches in step order,
+- ``loaderx.zsampler``: ``Sampler``, the order of indices, with ``split``, ``Mix``,
+  ``TokenBudget`` and ``LengthBuckets``,
+- ``loaderx.dataloader``: ``DataLoader``, batches in step order, and ``BufferRing``,
 - ``loaderx.utils``: ``train_dict``, ``advise``, ``delete_aligned``,
 - ``loaderx.errors``: every exception.
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from loaderx import utils as utils
     from loaderx import zrecord as zrecord
     from loaderx import zsampler as zsampler
-    from loaderx.dataloader import DataLoader
+    from loaderx.dataloader import BufferRing, DataLoader
     from loaderx.errors import (
         CorruptRecordError,
         CorruptStoreError,
@@ -53,7 +54,16 @@ if TYPE_CHECKING:
         RaggedStore,
         VerifyReport,
     )
-    from loaderx.zsampler import Sampler
+    from loaderx.zsampler import (
+        BudgetSampler,
+        Drawn,
+        LengthBuckets,
+        Mix,
+        MixSampler,
+        Sampler,
+        TokenBudget,
+        split,
+    )
 
 __version__ = "3.0.0"
 
@@ -62,12 +72,18 @@ __all__ = [
     "DICT_TIER_DEFAULT",
     "MAX_RECORD_LEN",
     "BadRecord",
+    "BudgetSampler",
+    "BufferRing",
     "CorruptRecordError",
     "CorruptStoreError",
     "DataLoader",
     "DenseStore",
+    "Drawn",
     "ForkedProcessError",
+    "LengthBuckets",
     "LoaderClosedError",
+    "Mix",
+    "MixSampler",
     "NotAStoreError",
     "RaggedBatch",
     "RaggedStore",
@@ -79,29 +95,40 @@ __all__ = [
     "StoreIOError",
     "StoreMismatchError",
     "StoreReadOnlyError",
+    "TokenBudget",
     "UnsupportedStoreError",
     "VerifyReport",
     "ZrecordError",
     "__version__",
     "advise",
     "delete_aligned",
+    "split",
     "train_dict",
 ]
 
 _HOME = {
-    "DICT_TIERS": "loaderx.zrecord",
-    "DICT_TIER_DEFAULT": "loaderx.zrecord",
-    "MAX_RECORD_LEN": "loaderx.zrecord",
-    "BadRecord": "loaderx.zrecord",
-    "DataLoader": "loaderx.dataloader",
-    "DenseStore": "loaderx.zrecord",
-    "RaggedBatch": "loaderx.zrecord",
-    "RaggedStore": "loaderx.zrecord",
-    "Sampler": "loaderx.zsampler",
-    "VerifyReport": "loaderx.zrecord",
-    "advise": "loaderx.utils",
-    "delete_aligned": "loaderx.utils",
-    "train_dict": "loaderx.utils",
+    "loaderx.dataloader": ["BufferRing", "DataLoader"],
+    "loaderx.utils": ["advise", "delete_aligned", "train_dict"],
+    "loaderx.zrecord": [
+        "DICT_TIERS",
+        "DICT_TIER_DEFAULT",
+        "MAX_RECORD_LEN",
+        "BadRecord",
+        "DenseStore",
+        "RaggedBatch",
+        "RaggedStore",
+        "VerifyReport",
+    ],
+    "loaderx.zsampler": [
+        "BudgetSampler",
+        "Drawn",
+        "LengthBuckets",
+        "Mix",
+        "MixSampler",
+        "Sampler",
+        "TokenBudget",
+        "split",
+    ],
 }
 
 _MODULES = {"dataloader", "errors", "utils", "zrecord", "zsampler"}
@@ -113,7 +140,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME.get(name, "loaderx.errors")), name)
+    home = next((module for module, names in _HOME.items() if name in names), "loaderx.errors")
+    value = getattr(importlib.import_module(home), name)
     globals()[name] = value
     return value
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
 from loaderx._arguments import as_int
 from loaderx._feed import Feed
-from loaderx._order import IndexArray, Order
-from loaderx.zsampler import Mode, Sampler
+from loaderx._mode import Mode
+from loaderx._order import Order, joined
+from loaderx._steps import IndexArray
+from loaderx.zsampler import BudgetSampler, Sampler
 
 TAILS = ("keep", "drop", "pad")
 _INT64_MAX = (1 << 63) - 1
@@ -78,9 +80,10 @@ class Places:
     """
 
     pure = True
+    own = True
 
     def __init__(self, sampler: Sampler, number: int, tail: str) -> None:
-        length, batch_size = sampler.length, sampler.batch_size
+        length, batch_size = sampler.records, sampler.batch_size
         full, rest = divmod(length, batch_size)
         self.batches = full if tail == "drop" or not rest else full + 1
         self.padding = batch_size - rest if tail == "pad" and rest else 0
@@ -95,11 +98,11 @@ class Places:
         self._first = number * span.get(Mode(sampler.mode), length)
         if max(self._first + 2 * self._end, self.begin + self.batches) > _INT64_MAX:
             raise ValueError(f"number: expected a pass within 2**63 records, got {number}")
-        self._by_place = sampler._by_place()
+        self._by_place = sampler.by_place()
 
-    def indices(self, step: int, steps: int) -> list[IndexArray]:
+    def draw(self, step: int, steps: int) -> tuple[IndexArray, list[int]]:
         """The indices of this rank, as Order says."""
-        return [self._batch(s - self.begin) for s in range(step, step + steps)]
+        return joined([self._batch(s - self.begin) for s in range(step, step + steps)])
 
     def done(self, step: int) -> None:
         """Nothing is kept."""
@@ -118,27 +121,57 @@ class Places:
         return index
 
 
-def places_of(sampler: Any, number: Any, tail: Any) -> Places:
-    """The order of a whole pass.
+class Plan(NamedTuple):
+    """A pass: the order it is in, from which step on, and how many batches it has."""
+
+    order: Order
+    begin: int
+    batches: int
+    padding: int
+
+
+def plan_of(sampler: Any, order: Order, number: Any, tail: Any) -> Plan:
+    """The plan of a whole pass.
+
+    Args:
+        sampler: whose order it is.
+        order: the endless order of the loader.
+        number: which pass.
+        tail: "keep", "drop" or "pad".
 
     Raises:
-        TypeError: a sampler that does not say how many records it draws from.
+        TypeError: a sampler that does not say how long a pass is.
         ValueError: tail or number is not what it may be.
     """
+    check_tail(tail)
+    number = as_int("number", number, 0, _INT64_MAX - 1)
+    if isinstance(sampler, BudgetSampler):
+        _check_left_out(sampler, tail)
+        as_int("number", number, 0, _INT64_MAX // sampler.cycle - 2)
+        return Plan(order, number * sampler.cycle, sampler.cycle, 0)
     if not isinstance(sampler, Sampler):
         raise TypeError(
-            "epoch: expected steps, because a sampler of one's own does not say how long a pass "
-            f"is, got None for {type(sampler).__name__}"
+            "epoch: expected steps, because a mix, or a sampler of one's own, does not say how "
+            f"long a pass is, got None for {type(sampler).__name__}"
         )
-    check_tail(tail)
-    rest = sampler.length % sampler.batch_size
+    rest = sampler.records % sampler.batch_size
     if tail == "keep" and rest and sampler.world_size > 1:
         raise ValueError(
             'tail: expected "drop" or "pad", because the '
             f"{rest} records behind the last full batch of {sampler.batch_size} cannot be shared "
             f"by {sampler.world_size} ranks alike, got {tail!r}"
         )
-    return Places(sampler, as_int("number", number, 0, _INT64_MAX - 1), tail)
+    places = Places(sampler, number, tail)
+    return Plan(places, places.begin, places.batches, places.padding)
+
+
+def _check_left_out(sampler: BudgetSampler, tail: str) -> None:
+    """Batches of a budget vary in size, so that there is nothing to pad or to keep."""
+    if tail != "drop" and sampler.left_out:
+        raise ValueError(
+            f'tail: expected "drop", because {sampler.left_out} of {sampler.length} records fill '
+            f"no batch of {sampler.plan!r}, got {tail!r}"
+        )
 
 
 def check_tail(tail: Any) -> None:

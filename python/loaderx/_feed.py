@@ -14,9 +14,12 @@ import weakref
 from typing import Any, Callable, NamedTuple
 
 from loaderx import _native
+from loaderx._buffers import BufferRing, Lease
 from loaderx._ring import ENDLESS, Failed, Ring, Taken
 from loaderx._ticket import Job
 from loaderx.errors import LoaderClosedError, ZrecordError, add_note
+
+_get_ident = threading.get_ident
 
 # How long close() waits for workers that are in the middle of a batch.
 _JOIN_SECONDS = 0.5
@@ -48,13 +51,21 @@ class Feed:
         end: int = ENDLESS,
         on_step: OnStep | None = None,
         max_memory: int | None = None,
+        buffers: BufferRing | None = None,
     ) -> None:
-        self.ring = Ring(job, workers, prefetch, step, end, max_memory)
+        self.ring = Ring(job, workers, prefetch, step, end, max_memory, buffers)
         self.end = end
         self._job = job
+        self._stats = job.stats
+        # Up to which step batches were counted.
+        self.accounted = step
         self._workers = workers
         self._on_step = on_step
+        self._buffers = buffers
         self._turn = threading.Lock()
+        # The thread that may take the rest of a ticket by the short way: it is not
+        # within a transform, a sampler or on_step. 0: none may.
+        self._owner = 0
         self._consumer = 0
         _open_feeds.add(self)
 
@@ -65,20 +76,33 @@ class Feed:
 
     def next(self) -> Any:
         """The batch of the next step. An error closes the feed."""
+        if self._owner == _get_ident() and not _native.forked:
+            try:
+                return self.ring.current.rest.popleft()
+            except IndexError:
+                pass  # that was the last of its ticket
+        return self._next()
+
+    def _next(self) -> Any:
+        """The long way: whatever else there is to do besides handing over a batch."""
         self.require_open()
         self.require_outside("next")
         with self._turn:
             ready, asked = self.ring.ready, time.perf_counter()
-            self._job.stats.asked(asked, ready)
-            self._consumer = threading.get_ident()
+            self._stats.asked(asked, ready)
+            self._owner, self._consumer = 0, _get_ident()
             try:
                 found = self._wait() if self._workers else self._make()
                 if self._on_step is not None and isinstance(found, Taken):
                     found = self._tell(found, time.perf_counter() - asked, ready)
+                if isinstance(found, Taken) and found.lease is not None:
+                    self._give(found.lease)
             finally:
+                self._owner = 0 if self._on_step is not None else self._consumer
                 self._consumer = 0
         if isinstance(found, Taken):
             self._job.order.done(self.ring.consumed)
+            self.account()
             return found.batch
         self.ring.close()
         raise found.error
@@ -87,13 +111,20 @@ class Feed:
         """Make next() go on with that step."""
         self.require_outside("seek")
         with self._turn:
+            self.account()
             self.ring.seek(step)
+            self.accounted = step
+
+    def account(self) -> None:
+        """Have the batches counted that were given since the last time."""
+        self._stats.given(self)
 
     def close(self) -> None:
         """Stop the workers; a second call does nothing."""
         if _native.forked:
             self.ring.closed = True
             return
+        self.account()
         self.ring.close()
         self.ring.join(_JOIN_SECONDS)
         _open_feeds.discard(self)
@@ -114,7 +145,7 @@ class Feed:
 
     def require_outside(self, method: str) -> None:
         """Refuse what would wait for itself."""
-        if self._consumer == threading.get_ident() or self.ring.is_worker():
+        if self._consumer == _get_ident() or self.ring.is_worker():
             raise ZrecordError(
                 f"{method}: expected a call from outside the loader, got one from within its "
                 "transform, sampler or on_step, which would wait for itself"
@@ -132,19 +163,37 @@ class Feed:
                 return found
             since = time.perf_counter()
             self.require_open()
-            self.ring.hire()
-            found.wait()
-            self._job.stats.waited(since)
+            if self._buffers is not None and self.ring.starved():
+                self._buffers.wait(lambda: self.ring.closed)
+            else:
+                self.ring.hire()
+                found.wait()
+            self._stats.waited(since)
 
     def _make(self) -> Taken | Failed:
         """Make the batch here. Ctrl-C leaves the feed as it was."""
         step, since = self.ring.consumed, time.perf_counter()
-        result = self._job.run(step, 1, Exception)
+        lease = self._lease()
+        self._job.ask(step, 1, self.end)
+        result = self._job.run(step, 1, Exception, lease)
         if result.error is not None:
             return Failed(result.error)
-        self._job.stats.waited(since)
-        self.ring.consumed = step + 1
-        return Taken(result.batches[0], False)
+        self._stats.waited(since)
+        self.ring.pass_over(step + 1)
+        return Taken(result.batches[0], False, lease)
+
+    def _give(self, lease: Lease) -> None:
+        assert self._buffers is not None
+        self._buffers.give(lease)
+
+    def _lease(self) -> Lease | None:
+        """A slot to make a batch in, where there are any."""
+        if self._buffers is None:
+            return None
+        while (lease := self._buffers.lease()) is None:
+            self._buffers.wait(lambda: self.ring.closed)
+            self.require_open()
+        return lease
 
     def _tell(self, taken: Taken, waited: float, ready: int) -> Taken | Failed:
         """Call the hook. If it fails the batch is not given, and its step is not done."""
@@ -153,7 +202,7 @@ class Feed:
         try:
             self._on_step(Step(step, waited, ready))
         except BaseException as error:
-            self.ring.consumed = step
+            self.ring.pass_over(step)
             if isinstance(error, StopIteration):
                 # Raised to the consumer it would end its loop as if all were well.
                 error, cause = RuntimeError(f"on_step raised StopIteration for step {step}"), error

@@ -9,9 +9,8 @@ Blocks come in sizes four to a doubling. Taking one never waits: where the list
 is empty, a block is allocated. What lies idle is bounded per size and in all.
 Releases run inside garbage collection, at any moment and in any thread, so
 nothing here takes a lock: lists are appended to and popped from, which is
-atomic, and the counts are made from their lengths. A block that nobody refers
-to any more, as when a full list drops its oldest, is freed by C, which a forked
-child survives as well.
+atomic, and the counts are made from their lengths. Blocks are freed by C, which
+a forked child survives as well.
 """
 
 from __future__ import annotations
@@ -42,10 +41,9 @@ class BlockClass:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.free: deque[Any] = deque(maxlen=None if size >= LARGE else _most(size))
-        # What takes a block back. It runs once per array: for small blocks no
-        # code of Python is in it.
-        self.release = _large_releaser(self) if size >= LARGE else self.free.append
+        self.free: deque[Any] = deque()
+        # What takes a block back. It runs once per array.
+        self.release = _releaser(self)
 
     def take(self) -> Any:
         """Hand out a block, as take() does."""
@@ -61,14 +59,28 @@ def _most(size: int) -> int:
     return max(SMALL_LEAST, min(SMALL_MOST, SMALL_BYTES // size))
 
 
-def _large_releaser(block_class: BlockClass) -> Callable[[Any], None]:
-    free, size = block_class.free, block_class.size
+def _releaser(block_class: BlockClass) -> Callable[[Any], None]:
+    """What takes a block back, or frees it where enough of them lie idle.
 
-    def release(block: Any) -> None:
+    Blocks are plain pointers, and none frees itself: when arrays die in a cycle,
+    the collector would run that too, for a block that was just taken back.
+    """
+    free, size, give_back = block_class.free, block_class.size, _native.lib.lx_buffer_free
+    most = _most(size)
+
+    def release_small(block: Any) -> None:
+        if len(free) < most:
+            free.append(block)
+        else:
+            give_back(block)
+
+    def release_large(block: Any) -> None:
         if size <= KEEP_LARGEST and _large_idle() + size <= IDLE_BYTES:
             free.append(block)
+        else:
+            give_back(block)
 
-    return release
+    return release_large if size >= LARGE else release_small
 
 
 _classes: dict[int, BlockClass] = {}
@@ -146,7 +158,7 @@ def trim(keep: int = 0) -> None:
     for block_class in sorted(list(_classes.values()), key=lambda c: -c.size):
         while idle > keep and block_class.size >= LARGE and block_class.free:
             try:
-                block_class.free.pop()
+                _native.lib.lx_buffer_free(block_class.free.pop())
             except IndexError:
                 break  # another thread took the last one
             idle -= block_class.size
@@ -159,7 +171,7 @@ def _allocate(size: int) -> Any:
     block = _native.ffi.new("void **")
     error = _native.scratch.error
     _native.check(_native.lib.lx_buffer_new(size, block, error), error)
-    return _native.ffi.gc(block[0], _native.lib.lx_buffer_free, size)
+    return block[0]
 
 
 def _large_idle() -> int:

@@ -1,7 +1,7 @@
 """Where a loader's indices come from, whatever kind of sampler gives them.
 
 A loader asks for the indices of steps, several at once and from any thread. Its
-own Sampler, and any object with ``indices_at(step)``, answer for every step.
+own sampler, and any object with ``indices_at(step)``, answer for every step.
 One that has only ``next()`` gives each step once and in order, so what it gave
 is kept until the step that it belongs to asks for it.
 """
@@ -14,10 +14,8 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from loaderx._index import INT64_MAX
+from loaderx._steps import IndexArray, StepSampler
 from loaderx.errors import RecordIndexError, add_note
-from loaderx.zsampler import Sampler
-
-IndexArray = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Order(Protocol):
@@ -26,8 +24,12 @@ class Order(Protocol):
     pure: bool
     """Whether any step can be asked for, again and out of order."""
 
-    def indices(self, step: int, steps: int) -> list[IndexArray]:
-        """The indices of steps ``step`` to ``step + steps - 1``, one array each.
+    own: bool
+    """Whether it is the package's own: steps may be drawn early, since they lie within
+    the streams and cost nobody else anything."""
+
+    def draw(self, step: int, steps: int) -> tuple[IndexArray, list[int]]:
+        """The indices of steps ``step`` to ``step + steps - 1``, and how many each has.
 
         May be asked for again until the step is done, since a ticket that fails
         is tried step by step, and Ctrl-C leaves a step to be made anew.
@@ -41,7 +43,7 @@ class Order(Protocol):
 
 def order_of(sampler: Any) -> Order:
     """Wrap a sampler. Raises TypeError for an object that is none."""
-    if isinstance(sampler, Sampler):
+    if isinstance(sampler, StepSampler):
         return _Native(sampler)
     if callable(getattr(sampler, "indices_at", None)):
         return _Indexed(sampler)
@@ -54,15 +56,16 @@ def order_of(sampler: Any) -> Order:
 
 
 class _Native:
-    """The package's own sampler: many steps in one native call."""
+    """A sampler of the package: many steps in one native call."""
 
     pure = True
+    own = True
 
-    def __init__(self, sampler: Sampler) -> None:
+    def __init__(self, sampler: StepSampler) -> None:
         self._sampler = sampler
 
-    def indices(self, step: int, steps: int) -> list[IndexArray]:
-        return list(self._sampler.fill(step, steps))
+    def draw(self, step: int, steps: int) -> tuple[IndexArray, list[int]]:
+        return self._sampler.draw(step, steps)
 
     def done(self, step: int) -> None:
         pass
@@ -72,12 +75,13 @@ class _Indexed:
     """A sampler that answers for any step, one at a time."""
 
     pure = True
+    own = False
 
     def __init__(self, sampler: Any) -> None:
         self._sampler = sampler
 
-    def indices(self, step: int, steps: int) -> list[IndexArray]:
-        return [self._at(s) for s in range(step, step + steps)]
+    def draw(self, step: int, steps: int) -> tuple[IndexArray, list[int]]:
+        return joined([self._at(s) for s in range(step, step + steps)])
 
     def _at(self, step: int) -> IndexArray:
         try:
@@ -98,6 +102,7 @@ class _Sequential:
     """A sampler that gives each step once, in order. StopIteration is its end."""
 
     pure = False
+    own = False
 
     def __init__(self, sampler: Any) -> None:
         self._sampler = sampler
@@ -107,7 +112,7 @@ class _Sequential:
         self._kept: dict[int, IndexArray] = {}
         self._error: Exception | None = None
 
-    def indices(self, step: int, steps: int) -> list[IndexArray]:
+    def draw(self, step: int, steps: int) -> tuple[IndexArray, list[int]]:
         with self._lock:
             # Whoever comes first draws for the steps before its own as well.
             while self._drawn < step + steps and self._error is None:
@@ -118,13 +123,19 @@ class _Sequential:
                     self._error = _noted(error, self._drawn)
             if self._error is not None and self._drawn < step + steps:
                 raise self._error
-            return [self._kept[s] for s in range(step, step + steps)]
+            return joined([self._kept[s] for s in range(step, step + steps)])
 
     def done(self, step: int) -> None:
         with self._lock:
             while self._first < step:
                 self._kept.pop(self._first, None)
                 self._first += 1
+
+
+def joined(batches: list[IndexArray]) -> tuple[IndexArray, list[int]]:
+    """Put the indices of several steps one after another: what Order.draw gives."""
+    index = batches[0] if len(batches) == 1 else np.concatenate(batches)
+    return index, [len(batch) for batch in batches]
 
 
 _Error = TypeVar("_Error", bound=BaseException)

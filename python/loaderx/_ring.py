@@ -7,17 +7,20 @@ full waits a moment, then ends; the consumer starts it again. So nobody has to
 stop the workers of a loader that was left: they end by themselves, and they
 know the ring and the job but not the loader, which can be collected.
 
-The consumer may be interrupted (Ctrl-C) between any two instructions, so what it
-changes is changed by one assignment at the end, and it waits on a lock of its
-own, outside the ring's.
+The consumer takes the first batch of a ticket under the ring's lock and the rest
+without, because a lock costs as much as all else that a small batch does. It may
+be interrupted (Ctrl-C) between any two instructions, so what it changes is changed
+by one operation at the end, and it waits on a lock of its own, outside the ring's.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from typing import Any, NamedTuple
 
+from loaderx._buffers import BufferRing, Lease
 from loaderx._ticket import Job, Result
 
 # A ticket grows while it takes less than both; it shrinks when it takes far longer.
@@ -31,16 +34,48 @@ ENDLESS = 1 << 63
 
 
 class Taken(NamedTuple):
-    """The next batch, and whether another worker could be at work."""
+    """The next batch, whether another worker could be at work, and whose memory it is in."""
 
     batch: Any
     hire: bool
+    lease: Lease | None
 
 
 class Failed(NamedTuple):
     """What made the next step fail."""
 
     error: BaseException
+
+
+class Ready:
+    """What is not consumed yet of a ticket that was made.
+
+    Attributes:
+        first: its first step.
+        end: the step behind its last batch.
+        rest: the batches from the next one on. Taking one from the left is atomic,
+            and all that a consumer does.
+        error: why the step ``end`` failed, or None.
+        lease: the memory of the caller's that the batch is in, or None.
+    """
+
+    __slots__ = ("first", "end", "rest", "error", "lease")
+
+    def __init__(self, result: Result) -> None:
+        self.first = result.first
+        self.end = result.first + len(result.batches)
+        self.rest = deque(result.batches)
+        self.error = result.error
+        self.lease = result.lease
+
+
+class Claim(NamedTuple):
+    """A ticket to make: steps ``step`` to ``step + steps - 1``."""
+
+    generation: int
+    step: int
+    steps: int
+    lease: Lease | None
 
 
 class Wait(NamedTuple):
@@ -65,9 +100,11 @@ class Ring:
         step: int,
         end: int = ENDLESS,
         max_memory: int | None = None,
+        buffers: BufferRing | None = None,
     ) -> None:
         self._end = end
         self._max_memory = max_memory
+        self._buffers = buffers
         # Until a batch was read it may be as large as it likes, so there is one only.
         self._step_bytes = max_memory or 0
         self._unmeasured = True
@@ -82,11 +119,22 @@ class Ring:
         self._generation = 0
         self._claimed = step
         self._steps = 1
-        self._done: dict[int, Result] = {}
-        self._current = Result(step)
-        self.consumed = step
-        self.ready = 0
+        self._done: dict[int, Ready] = {}
+        self.current = Ready(Result(step))
+        # One step for each batch that was put: those not consumed are ready.
+        self._arrived = step
         self.closed = False
+
+    @property
+    def consumed(self) -> int:
+        """The step of the next batch to be consumed."""
+        current = self.current
+        return current.end - len(current.rest)
+
+    @property
+    def ready(self) -> int:
+        """How many batches are made and not consumed."""
+        return self._arrived - self.consumed
 
     # ---- the consumer's side; one thread at a time ----
 
@@ -97,24 +145,28 @@ class Ring:
             One of: Taken; Failed, which stays so; or Wait, for trying again after.
         """
         with self._lock:
-            step, current = self.consumed, self._current
-            if step in self._done:
-                current = self._current = self._done[step]
-                del self._done[step]
-            position = step - current.first
-            if 0 <= position < len(current.batches):
-                batch = current.batches[position]
-                self.consumed = step + 1
-                self.ready -= 1
-                current.batches[position] = None  # the ring keeps no batch alive
-                if self._idle and self._has_room():
-                    self._room.notify()
-                return Taken(batch, self._missing() > 0)
-            if position == len(current.batches) and current.error is not None:
+            current = self.current
+            if not current.rest and current.end in self._done:
+                current = self.current = self._done[current.end]
+                del self._done[current.first]
+            if current.rest:
+                # The ring keeps nothing alive that it has given.
+                lease, current.lease = current.lease, None
+                batch = current.rest.popleft()
+                self._call()
+                return Taken(batch, self._missing() > 0, lease)
+            if current.error is not None:
                 return Failed(current.error)
+            self._call()
             waiter = self._waiter = threading.Lock()
             waiter.acquire()
             return Wait(waiter)
+
+    def starved(self) -> bool:
+        """Whether nothing is under way because every buffer is held."""
+        with self._lock:
+            held = self._buffers is not None and not self._buffers.free
+            return held and self._claimed == self.consumed
 
     def hire(self) -> None:
         """Start the workers there is room for. They count themselves when they run.
@@ -136,14 +188,18 @@ class Ring:
                     raise
                 return
 
+    def pass_over(self, step: int) -> None:
+        """Note, where there are no workers, which step is to be made next."""
+        self.current = Ready(Result(step))
+        self._arrived = step
+
     def seek(self, step: int) -> None:
         """Go on with another step; what is under way is dropped when it arrives."""
         with self._lock:
             self._generation += 1
             self._done = {}
-            self.ready = 0
-            self._current = Result(step)
-            self._claimed = self.consumed = step
+            self.current = Ready(Result(step))
+            self._claimed = self._arrived = step
             self._room.notify_all()
 
     def close(self) -> None:
@@ -151,8 +207,10 @@ class Ring:
         with self._lock:
             self.closed = True
             self._done = {}
-            self.ready = 0
-            self._current = Result(self.consumed)
+            self._arrived = self.consumed
+            # Emptied too, for a consumer that has just looked it up.
+            current, self.current = self.current, Ready(Result(self._arrived))
+            current.rest.clear()
             self._room.notify_all()
             self._wake()
 
@@ -184,38 +242,41 @@ class Ring:
             self._threads.discard(threading.current_thread())
             self._wake()
 
-    def claim(self) -> tuple[int, int, int] | None:
-        """Claim a ticket: generation, step, steps. None: there is nothing to do, end."""
+    def claim(self) -> Claim | None:
+        """Claim a ticket. None: there is nothing to do, end."""
         with self._lock:
             waited = False
-            while not self.closed and not self._has_room():
+            while not self.closed:
+                if self._has_room():
+                    lease = None if self._buffers is None else self._buffers.lease()
+                    if self._buffers is None or lease is not None:
+                        step, steps = self._claimed, min(self._ticket(), self._end - self._claimed)
+                        self._claimed = step + steps
+                        return Claim(self._generation, step, steps, lease)
                 if waited:
                     return None
                 self._idle += 1
                 # Woken without room, because another took it: as good as not woken.
                 waited = not self._room.wait(LINGER_SECONDS)
                 self._idle -= 1
-            if self.closed:
-                return None
-            step, steps = self._claimed, min(self._ticket(), self._end - self._claimed)
-            self._claimed = step + steps
-            return self._generation, step, steps
+            return None
 
-    def put(self, generation: int, steps: int, result: Result) -> None:
+    def put(self, claim: Claim, result: Result) -> None:
         """Hand over a ticket's result, and learn from it how large tickets should be."""
         with self._lock:
-            if generation != self._generation or self.closed:
+            if claim.generation != self._generation or self.closed:
                 return
-            self._done[result.first] = result
-            self.ready += len(result.batches)
-            self._measure(result, steps)
-            if steps == self._steps and result.error is None:
+            self._done[result.first] = Ready(result)
+            self._arrived += len(result.batches)
+            self._measure(result, claim.steps)
+            if claim.steps == self._steps and result.error is None:
                 self._resize(result)
             self._wake()
 
-    def run(self, step: int, steps: int) -> Result:
+    def run(self, claim: Claim) -> Result:
         """Make the batches of a ticket; whatever goes wrong is in the result."""
-        return self._job.run(step, steps, BaseException)
+        self._job.ask(claim.step, claim.steps, self._end)
+        return self._job.run(claim.step, claim.steps, BaseException, claim.lease)
 
     # ---- with the lock held ----
 
@@ -239,17 +300,21 @@ class Ring:
         """How many steps may be claimed now."""
         if self._claimed >= self._end:
             return 0
-        return self._window() - (self._claimed - self._held_from())
+        free = self._window() - (self._claimed - self._held_from())
+        return free if self._buffers is None else min(free, self._buffers.free)
 
     def _held_from(self) -> int:
         """The first step whose memory counts: batches of a ticket share theirs."""
-        current = self._current
-        if self._max_memory is None or self.consumed >= current.first + len(current.batches):
-            return self.consumed
-        return current.first
+        current = self.current
+        return current.first if self._max_memory is not None and current.rest else self.consumed
 
     def _has_room(self) -> bool:
         return self._free() >= self._ticket()
+
+    def _call(self) -> None:
+        """Have a worker that waits for room look again."""
+        if self._idle and self._has_room():
+            self._room.notify()
 
     def _measure(self, result: Result, steps: int) -> None:
         """Learn how large a batch can be, for max_memory."""
@@ -259,6 +324,8 @@ class Ring:
             self._unmeasured = False
 
     def _resize(self, result: Result) -> None:
+        if self._buffers is not None:
+            return  # a slot holds one batch
         small = result.seconds < TICKET_SECONDS and 2 * result.nbytes <= TICKET_BYTES
         if small and self._steps < TICKET_STEPS:
             self._steps *= 2
@@ -276,8 +343,8 @@ def _work(ring: Ring) -> None:
     if not ring.register():
         return
     try:
-        while (ticket := ring.claim()) is not None:
-            generation, step, steps = ticket
-            ring.put(generation, steps, ring.run(step, steps))
+        while (claim := ring.claim()) is not None:
+            ring.put(claim, ring.run(claim))
+            del claim  # its lease must not wait for the next one
     finally:
         ring.unregister()

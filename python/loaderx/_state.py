@@ -8,16 +8,25 @@ the data or the settings are not those the step belongs to.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from loaderx import _identity, _native
 from loaderx.zrecord import DenseStore, RaggedStore
 
 VERSION = 1
-# What must be equal for a step to mean the same batch. How many ranks share a
-# batch does not matter to that, nor do workers and prefetching.
-SETTINGS = ("seed", "mode", "batch_size")
+# What is not compared as the settings of the order are. How many ranks share a batch
+# does not change it; the streams are compared one by one.
+APART = ("version", "step", "rank", "world_size", "streams")
 FACTS = ("kind", "dtype", "item_shape", "length")
+
+
+def fingerprints(streams: Mapping[str, Any]) -> dict[str, Any]:
+    """The fingerprint of each stream; of a mix, of each stream of each source."""
+    return {
+        name: fingerprints(found) if isinstance(found, Mapping) else fingerprint(found)
+        for name, found in streams.items()
+    }
 
 
 def fingerprint(store: DenseStore | RaggedStore) -> dict[str, Any]:
@@ -51,14 +60,10 @@ def step_of(state: Any, own: dict[str, Any], strict: bool) -> int:
     # Through JSON, as the state may have gone: then tuples are lists on both sides.
     own = json.loads(json.dumps(own))
     _same("version", _field(state, "version", ""), VERSION)
-    for name in SETTINGS:
-        _same(name, _field(state, name, ""), own[name])
-    streams = _field(state, "streams", "")
-    if not isinstance(streams, dict):
-        raise TypeError(f"state: expected streams to be a dict, got {type(streams).__name__}")
-    _same("streams", sorted(streams), sorted(own["streams"]))
-    for name, facts in own["streams"].items():
-        _same_stream(name, streams[name], facts, strict)
+    for name, value in own.items():
+        if name not in APART:
+            _same(name, _field(state, name, ""), value)
+    _same_streams("streams", _field(state, "streams", ""), own["streams"], strict)
     step = _field(state, "step", "")
     if type(step) is not int:
         raise TypeError(f"state: expected step to be an int, got {type(step).__name__} {step!r}")
@@ -67,10 +72,24 @@ def step_of(state: Any, own: dict[str, Any], strict: bool) -> int:
     return step
 
 
-def _same_stream(name: str, given: Any, own: dict[str, Any], strict: bool) -> None:
-    where = f" of stream {name!r}"
+def _same_streams(
+    where: str, given: Any, own: dict[str, Any], strict: bool, source: str = ""
+) -> None:
+    """Compare the streams of a loader, or those of one source of a mix."""
     if not isinstance(given, dict):
-        raise TypeError(f"state: expected a dict for stream {name!r}, got {type(given).__name__}")
+        raise TypeError(f"state: expected {where} to be a dict, got {type(given).__name__}")
+    _same(where, sorted(given), sorted(own))
+    for name, facts in own.items():
+        if isinstance(facts.get("kind"), str):
+            _same_stream(f" of stream {name!r}{source}", given[name], facts, strict)
+        else:  # a source, even if it has a stream named kind
+            of = f" of {name!r}"
+            _same_streams(f"streams{of}", given[name], facts, strict, of)
+
+
+def _same_stream(where: str, given: Any, own: dict[str, Any], strict: bool) -> None:
+    if not isinstance(given, dict):
+        raise TypeError(f"state: expected a dict for{where[3:]}, got {type(given).__name__}")
     for fact in FACTS:
         _same(fact + where, _field(given, fact, where), own[fact])
     store_id = _field(given, "store_id", where)

@@ -36,10 +36,12 @@ class Stats:
         self._nbytes = [0] * len(names)
         self._transforming = 0.0
         self._steps = 0
+        self._asks = 0
         self._depths = 0
         self._began: float | None = None
         self._last = 0.0
         self._waiting = 0.0
+        self._from_disk = bytes_from_disk()
 
     def add(self, work: Work) -> None:
         """Count a ticket that was made."""
@@ -50,12 +52,19 @@ class Stats:
                 self._reading[position] += seconds
                 self._nbytes[position] += nbytes
 
+    def given(self, feed: Any) -> None:
+        """Count the batches that a feed has given since it was last asked."""
+        with self._lock:
+            step = feed.step
+            self._steps += step - feed.accounted
+            feed.accounted = step
+
     def asked(self, now: float, ready: int) -> None:
-        """Count that the consumer asks for a batch, with so many ready."""
+        """Count that the consumer asks for the first batch of a ticket, with so many ready."""
         self._last = now
         if self._began is None:
             self._began = now
-        self._steps += 1
+        self._asks += 1
         self._depths += ready
 
     def waited(self, since: float) -> None:
@@ -65,6 +74,7 @@ class Stats:
 
     def numbers(self) -> dict[str, Any]:
         """The numbers that DataLoader.stats documents."""
+        from_disk = bytes_from_disk()
         with self._lock:
             seconds = 0.0 if self._began is None else self._last - self._began
             return {
@@ -76,8 +86,26 @@ class Stats:
                 "reading": dict(zip(self._names, self._reading)),
                 "transforming": self._transforming,
                 "bytes": dict(zip(self._names, self._nbytes)),
-                "queue_depth": self._depths / self._steps if self._steps else 0.0,
+                "queue_depth": self._depths / self._asks if self._asks else 0.0,
+                "cached": cached(sum(self._nbytes), self._from_disk, from_disk),
             }
+
+
+def bytes_from_disk() -> int | None:
+    """What this process has made the system read from disk; None if that is not told."""
+    try:
+        with open("/proc/self/io", "rb") as file:
+            counts = dict(line.split(b": ") for line in file.read().splitlines())
+        return int(counts[b"read_bytes"])
+    except (OSError, KeyError, ValueError):
+        return None  # not Linux, or not allowed
+
+
+def cached(nbytes: int, before: int | None, after: int | None) -> float | None:
+    """The share of bytes read that did not come from disk; None if that is not known."""
+    if before is None or after is None or not nbytes:
+        return None
+    return max(0.0, 1.0 - (after - before) / nbytes)
 
 
 def verdict(numbers: dict[str, Any]) -> str:
@@ -119,4 +147,6 @@ def table(numbers: dict[str, Any]) -> str:
     lines = [f"{numbers['steps']} steps in {seconds:.3f} s"]
     lines += [f"  {label:{width}}  {spent:9.3f} s{rest}" for label, spent, rest in rows]
     lines.append(f"  batches ready when one was asked for: {numbers['queue_depth']:.1f}")
+    if numbers["cached"] is not None:
+        lines.append(f"  read from memory and not from disk, estimated: {numbers['cached']:.0%}")
     return "\n".join([*lines, verdict(numbers)])

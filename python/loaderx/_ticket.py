@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from loaderx._ahead import TICKETS, Ahead
 from loaderx._batch import RaggedBatch
-from loaderx._order import IndexArray, Order
+from loaderx._buffers import Lease, room
+from loaderx._order import Order
 from loaderx._stats import Stats, Work
-from loaderx._streams import nbytes, read
+from loaderx._steps import cut
+from loaderx._streams import Reader, nbytes, rows
 from loaderx.errors import add_note
-from loaderx.zrecord import DenseStore, RaggedStore
 
 Batch = dict[str, Any]
-Streams = dict[str, "DenseStore | RaggedStore"]
 Transform = Callable[..., Any]
 
 
@@ -34,23 +35,25 @@ class Result:
         error: why the step after the last batch failed, or None.
         nbytes: what was read.
         seconds: how long it took.
+        lease: the memory of the caller's that the batch is in, or None.
     """
 
-    __slots__ = ("first", "batches", "error", "nbytes", "seconds")
+    __slots__ = ("first", "batches", "error", "nbytes", "seconds", "lease")
 
-    def __init__(self, first: int) -> None:
+    def __init__(self, first: int, lease: Lease | None = None) -> None:
         self.first = first
         self.batches: list[Any] = []
         self.error: BaseException | None = None
         self.nbytes = 0
         self.seconds = 0.0
+        self.lease = lease
 
 
 class Job:
     """How to make batches.
 
     Args:
-        streams: what is read.
+        reader: what is read.
         order: at which indices.
         transform: the caller's, or None.
         random: makes the generator of a step, for a transform that takes one.
@@ -61,7 +64,7 @@ class Job:
 
     def __init__(
         self,
-        streams: Streams,
+        reader: Reader,
         order: Order,
         transform: Transform | None,
         random: Callable[[int], np.random.Generator] | None,
@@ -69,30 +72,40 @@ class Job:
         stats: Stats,
         ragged: str,
     ) -> None:
-        self.streams = streams
+        self.reader = reader
         self.order = order
         self.transform = transform
         self.random = random
         self.max_threads = max_threads
         self.stats = stats
         self.ragged = ragged
+        self._ahead = Ahead(order, reader)
 
     def ordered(self, order: Order) -> Job:
         """The same in another order."""
         twin = copy.copy(self)
         twin.order = order
+        twin._ahead = Ahead(order, self.reader)
         return twin
 
-    def run(self, step: int, steps: int, catch: type[BaseException]) -> Result:
+    def ask(self, step: int, steps: int, end: int) -> None:
+        """Ask the disk for a ticket that comes after one, if it comes before the end."""
+        begin = step + TICKETS * steps
+        self._ahead.ask(begin, min(steps, end - begin))
+
+    def run(
+        self, step: int, steps: int, catch: type[BaseException], lease: Lease | None = None
+    ) -> Result:
         """Make the batches of a ticket.
 
         Args:
             step: the first step.
-            steps: how many.
+            steps: how many; one if there is a lease.
             catch: exceptions that become the result's error; others are raised.
+            lease: memory of the caller's to read into.
         """
         started = time.perf_counter()
-        result, work = Result(step), Work()
+        result, work = Result(step, lease), Work()
         try:
             raw = self._read(step, steps, result, work)
         except catch as error:
@@ -100,16 +113,19 @@ class Job:
                 return self._run_singly(step, steps, catch)
             result.error = error
             return result
-        read = time.perf_counter()
-        for position, batch in enumerate(raw):
-            try:
-                result.batches.append(self._transformed(batch, step + position))
-            except catch as error:
-                result.error = error
-                break
-        ended = time.perf_counter()
-        result.seconds = ended - started
-        if self.transform is not None:
+        if self.transform is None:
+            result.batches = raw
+            result.seconds = time.perf_counter() - started
+        else:
+            read = time.perf_counter()
+            for position, batch in enumerate(raw):
+                try:
+                    result.batches.append(self._transformed(batch, step + position))
+                except catch as error:
+                    result.error = error
+                    break
+            ended = time.perf_counter()
+            result.seconds = ended - started
             work.transforming = ended - read
         self.stats.add(work)
         return result
@@ -128,18 +144,14 @@ class Job:
     def _read(self, step: int, steps: int, result: Result, work: Work) -> list[Batch]:
         """Read all streams for some steps: a batch for each."""
         before = time.perf_counter()
-        indices = self.order.indices(step, steps)
-        index = indices[0] if steps == 1 else np.concatenate(indices)
-        batches: list[Batch] = [{} for _ in indices]
+        index, counts = self._ahead.draw(step, steps)
+        where = self.reader.locate(index)
+        batches: list[Batch] = [{} for _ in counts]
         now = time.perf_counter()
         work.sampling = now - before
-        for name, store in self.streams.items():
+        for name in self.reader.names:
             try:
-                values = read(store, self.ragged, index, self.max_threads)
-                parts, size = _split(values, indices), nbytes(values)
-                if self.ragged == "padded" and isinstance(values, RaggedBatch):
-                    padded = [part.pad() for part in parts]
-                    parts, size = iter(padded), sum(map(nbytes, padded))
+                parts, size = self._read_stream(name, where, counts, result.lease)
             except BaseException as error:
                 add_note(error, f"loaderx: while reading stream {name!r} for step {step}")
                 raise
@@ -149,11 +161,28 @@ class Job:
             before, now = now, time.perf_counter()
             work.reading.append(now - before)
             work.nbytes.append(size)
+        for name, values in self.reader.beside(where).items():
+            for batch, part in zip(batches, cut(values, counts)):
+                batch[name] = part
         return batches
 
+    def _read_stream(
+        self, name: str, where: Any, counts: list[int], lease: Lease | None
+    ) -> tuple[list[Any], int]:
+        """Read a stream: the values of each step, and their bytes."""
+        out = room(lease.slot, name, counts[0]) if lease is not None else None
+        values = self.reader.read(name, where, counts, self.max_threads, out)
+        if isinstance(values, np.ndarray):
+            # Without the records that only take up space between the batches.
+            return rows(values, counts), values.nbytes * sum(counts) // max(1, len(values))
+        parts, size = cut(values, counts), nbytes(values)
+        if self.ragged == "padded" and isinstance(values, RaggedBatch):
+            parts = [part.pad() for part in parts]
+            size = sum(map(nbytes, parts))
+        return parts, size
+
     def _transformed(self, batch: Batch, step: int) -> Any:
-        if self.transform is None:
-            return batch
+        assert self.transform is not None
         try:
             if self.random is not None:
                 return self.transform(batch, self.random(step))
@@ -162,14 +191,6 @@ class Job:
             # Raised to the consumer it would end its loop as if all were well.
             raise RuntimeError(f"the transform raised StopIteration for step {step}") from error
         except BaseException as error:
-            names = ", ".join(map(repr, self.streams))
+            names = ", ".join(map(repr, self.reader.names))
             add_note(error, f"loaderx: in the transform of step {step}, of streams {names}")
             raise
-
-
-def _split(values: Any, indices: list[IndexArray]) -> Iterator[Any]:
-    """Cut what was read for several steps into the values of each."""
-    start = 0
-    for index in indices:
-        yield values[start : start + len(index)]
-        start += len(index)

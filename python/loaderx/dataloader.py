@@ -9,22 +9,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Literal
+import copy
+from collections.abc import Mapping
+from typing import Any, Callable, Literal, Union
 
 from loaderx import _native, _state, _stats
 from loaderx._arguments import as_int
-from loaderx._epoch import Epoch, check_tail, places_of
+from loaderx._buffers import BufferRing, as_buffers
+from loaderx._epoch import Epoch, check_tail, plan_of
 from loaderx._feed import Feed, OnStep
+from loaderx._mode import Mode
 from loaderx._order import Order, order_of
 from loaderx._random import generator, takes_rng
-from loaderx._ranks import as_ranks
 from loaderx._ring import ENDLESS
-from loaderx._streams import as_ragged, as_streams, common_length
+from loaderx._settle import facts_of, settle
+from loaderx._streams import as_ragged
 from loaderx._ticket import Job
 from loaderx.zrecord import DenseStore, RaggedStore
-from loaderx.zsampler import Mode, Sampler
 
-__all__ = ["DataLoader"]
+__all__ = ["BufferRing", "DataLoader"]
+
+Stores = Mapping[str, Union[DenseStore, RaggedStore]]
 
 _LAST_STEP = (1 << 63) - 2
 
@@ -43,7 +48,10 @@ class DataLoader:
     do. The loader never closes its stores. close() it, or just let go of it.
 
     Args:
-        streams: stores of equal length by name; at least one, not empty.
+        streams: stores of equal length by name; at least one, not empty. For a
+            Mix a dict of such dicts, by source: the streams of all sources have
+            the same names and types, and a batch also has "source", the number
+            of each record's source in the order of the mix: int32, (batch,).
         num_workers: threads at most; without a transform no more than there
             are processors. 0 makes each batch when it is asked for.
         batch_size: records in a batch, of all ranks together.
@@ -56,9 +64,12 @@ class DataLoader:
             second is named rng, is called with ``(batch, rng)``: a NumPy
             Generator of its own for each seed, step and rank, so that the same
             step is always transformed in the same way.
-        sampler: a Sampler, or an object with ``indices_at(step)`` or ``next()``
-            that gives 1-D integer arrays. It replaces batch_size and mode, a
-            Sampler also seed, rank and world_size, and is taken up at its step.
+        sampler: what the order is, if not that of batch_size and mode. A Mix
+            draws from several sources, a TokenBudget or LengthBuckets forms
+            batches of records of like lengths; batch_size and mode hold for a
+            Mix only. A Sampler, MixSampler or BudgetSampler replaces seed, rank
+            and world_size too, and is taken up at its step. Or an object with
+            ``indices_at(step)`` or ``next()`` that gives 1-D integer arrays.
         rank, world_size: which part of each batch this loader gives. rank="auto"
             takes both from torch.distributed if that is initialised, else from
             RANK and WORLD_SIZE in the environment.
@@ -67,6 +78,7 @@ class DataLoader:
             lengths. For other padding, call pad() in the transform.
         max_memory: bytes that batches made ahead and in the making may take, as they
             are read; at least one batch is made. None: prefetch_size says it.
+        buffers: a BufferRing, memory of the caller's that dense streams are read into.
         on_step: called in the consumer's thread before each batch is given, with
             ``step``, ``waited`` (seconds for this batch) and ``ready`` (batches
             made ahead) as attributes of its argument.
@@ -79,7 +91,7 @@ class DataLoader:
 
     def __init__(
         self,
-        streams: dict[str, DenseStore | RaggedStore],
+        streams: Stores | Mapping[str, Stores],
         num_workers: int = 4,
         batch_size: int = 256,
         prefetch_size: int = 4,
@@ -92,6 +104,7 @@ class DataLoader:
         world_size: int = 1,
         ragged: str = "list",
         max_memory: int | None = None,
+        buffers: BufferRing | None = None,
         on_step: OnStep | None = None,
     ) -> None:
         self._num_workers = as_int("num_workers", num_workers, 0, 1 << 16)
@@ -102,45 +115,31 @@ class DataLoader:
         for name, value in (("transform", transform), ("on_step", on_step)):
             if value is not None and not callable(value):
                 raise TypeError(f"{name}: expected a callable or None, got {type(value).__name__}")
-        self._streams = as_streams(streams)
-        length = common_length(self._streams)
-        if sampler is None:
-            sampler = Sampler(length, batch_size, mode, seed, rank=rank, world_size=world_size)
-        elif isinstance(sampler, Sampler) and sampler.length != length:
-            raise ValueError(
-                f"sampler: expected one for the streams' length {length}, "
-                f"got length {sampler.length}"
-            )
-        self._sampler = sampler
-        self._take_settings(seed, rank, world_size)
+        settled = settle(
+            streams, sampler, batch_size, mode, seed, rank, world_size, as_ragged(ragged)
+        )
+        self._streams, self._sampler = settled.streams, settled.sampler
+        self._seed, self._rank, self._world_size = settled.seed, settled.rank, settled.world_size
+        self._buffers = as_buffers(buffers)
+        if self._buffers is not None:
+            self._buffers.require_fits(settled.reader.first(), settled.local)
         self._transform = transform
         self._on_step = on_step
-        self._fingerprints = {n: _state.fingerprint(s) for n, s in self._streams.items()}
+        self._fingerprints = _state.fingerprints(self._streams)
         self._workers = self._num_workers
         if transform is None:
             self._workers = min(self._workers, int(_native.lib.lx_parallelism()))
         self._job = Job(
-            self._streams,
-            order_of(sampler),
+            settled.reader,
+            order_of(self._sampler),
             transform,
             self._random() if takes_rng(transform) else None,
             # Workers are parallel enough; only one alone lets the engine use other processors.
             0 if self._workers <= 1 else 1,
-            _stats.Stats(list(self._streams)),
-            as_ragged(ragged),
+            _stats.Stats(settled.reader.names),
+            ragged,
         )
-        step = sampler.step if isinstance(sampler, Sampler) else 0
-        self._feed = self._feed_of(self._job.order, step, ENDLESS)
-
-    def _take_settings(self, seed: Any, rank: Any, world_size: Any) -> None:
-        """Keep what a batch depends on beside the data."""
-        sampler = self._sampler
-        if isinstance(sampler, Sampler):
-            seed, rank, world_size = sampler.seed, sampler.rank, sampler.world_size
-        rank, world_size = as_ranks(rank, world_size)
-        self._seed = as_int("seed", seed, 0, (1 << 64) - 1)
-        self._world_size = as_int("world_size", world_size, 1, (1 << 31) - 1)
-        self._rank = as_int("rank", rank, 0, self._world_size - 1)
+        self._feed = self._feed_of(self._job.order, settled.step, ENDLESS)
 
     def _random(self) -> Callable[[int], Any]:
         """What makes a step's generator. It does not hold the loader, which workers must not."""
@@ -149,9 +148,15 @@ class DataLoader:
 
     def _feed_of(self, order: Order, step: int, end: int) -> Feed:
         """Make a feed of this loader's batches in some order."""
-        job = self._job.ordered(order)
         return Feed(
-            job, self._workers, self._prefetch_size, step, end, self._on_step, self._max_memory
+            self._job.ordered(order),
+            self._workers,
+            self._prefetch_size,
+            step,
+            end,
+            self._on_step,
+            self._max_memory,
+            self._buffers,
         )
 
     @property
@@ -220,9 +225,10 @@ class DataLoader:
 
         Args:
             steps: None for a pass over all records: in SEQUENTIAL order from the
-                first to the last, with CYCLIC one cycle, with IID as many draws.
-                Otherwise so many batches of the endless order, all of them full,
-                from step ``number * steps`` on.
+                first to the last, with CYCLIC one cycle, with IID as many draws,
+                with a TokenBudget or LengthBuckets one cycle of its plan, where
+                tail has to be "drop" if records are left over. Otherwise so many
+                batches of the endless order, from step ``number * steps`` on.
             tail: what becomes of the records behind the last full batch. "keep"
                 gives them in a smaller batch; "drop" leaves them out; "pad" fills
                 their batch up with records from the beginning of the pass, and
@@ -237,13 +243,12 @@ class DataLoader:
         """
         self._feed.require_open()
         self._require_pure("epoch")
+        order: Order = self._job.order
         if steps is None:
-            places = places_of(self._sampler, number, tail)
-            order: Order = places
-            begin, batches, padding = places.begin, places.batches, places.padding
+            order, begin, batches, padding = plan_of(self._sampler, order, number, tail)
         else:
             check_tail(tail)
-            batches, padding, order = as_int("steps", steps, 0, _LAST_STEP), 0, self._job.order
+            batches, padding = as_int("steps", steps, 0, _LAST_STEP), 0
             number = as_int("number", number, 0, _LAST_STEP // max(1, batches) - 1)
             begin = number * batches
         return Epoch(order, begin, batches, padding, self._feed, self._feed_of)
@@ -260,16 +265,14 @@ class DataLoader:
             TypeError: the sampler has only next().
         """
         self._require_pure("state_dict")
-        sampler = self._sampler if isinstance(self._sampler, Sampler) else None
         return {
             "version": _state.VERSION,
             "step": self.step,
             "seed": self._seed,
-            "mode": sampler and sampler.mode.name,
-            "batch_size": sampler and sampler.batch_size,
+            **facts_of(self._sampler),
             "rank": self._rank,
             "world_size": self._world_size,
-            "streams": {name: dict(facts) for name, facts in self._fingerprints.items()},
+            "streams": copy.deepcopy(self._fingerprints),
         }
 
     def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True) -> None:
@@ -293,14 +296,20 @@ class DataLoader:
     def stats(self) -> dict[str, Any]:
         """Where the time went, passes included; seconds unless it says otherwise.
 
-        - ``steps``: batches asked for; ``seconds``: from the first until the last.
+        - ``steps``: batches given; ``seconds``: from when the first was asked for
+          until the last, or the first of its ticket.
         - ``waiting_for_data``: of these, what the consumer waited for batches;
           ``waiting_for_consumer``: the rest, in which it did something else.
         - ``sampling``, ``reading`` (by stream), ``transforming``: what making the
           batches took, of all workers together.
         - ``bytes``: read, by stream; ``queue_depth``: how many batches were ready
-          when one was asked for, on average.
+          when the first of a ticket was asked for, on average.
+        - ``cached``: an estimate of the share of bytes that did not come from disk,
+          taken from all that the process had read from disk since the loader was
+          made; too high where records are compressed. None if the system does
+          not tell, or nothing was read.
         """
+        self._feed.account()
         return self._job.stats.numbers()
 
     def report(self) -> str:
@@ -324,7 +333,7 @@ class DataLoader:
 
     def __reduce__(self) -> tuple[Any, ...]:
         self._feed.require_open()
-        arguments = {
+        arguments: dict[str, Any] = {
             "streams": self._streams,
             "num_workers": self._num_workers,
             "prefetch_size": self._prefetch_size,
@@ -335,6 +344,7 @@ class DataLoader:
             "world_size": self._world_size,
             "ragged": self._job.ragged,
             "max_memory": self._max_memory,
+            "buffers": self._buffers,
             "on_step": self._on_step,
         }
         return _restore, (type(self), arguments, self.step)

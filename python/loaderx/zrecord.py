@@ -143,10 +143,14 @@ class DenseStore(MaintainedStore):
         found = normalize_set(index, self)
         if out is None:
             return self._read(found)
-        check_out(out, found, self._item_shape, self._dtype)
-        if len(found):
+        return self._read_to(found, out, 0)
+
+    def _read_to(self, index: IndexArray, out: Any, max_threads: int) -> np.ndarray[Any, Any]:
+        """Read records to ``out``, as gather does."""
+        check_out(out, index, self._item_shape, self._dtype)
+        if len(index):
             destination = _native.ffi.from_buffer("char[]", out.view(np.uint8).reshape(-1), True)
-            self._read_in_pieces(found, destination, 0)
+            self._read_in_pieces(index, destination, max_threads)
         else:
             self._require_open()
         return out  # type: ignore[no-any-return]

@@ -96,12 +96,21 @@ def test_batches_are_the_consumers(streams: Streams, monkeypatch: pytest.MonkeyP
         assert all(same(k, IMAGES[sampler.indices_at(s)]) for s, k in enumerate(kept))
 
 
-def test_batches_start_on_a_line(streams: Streams, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("batch_size", [16, 10, 33])
+def test_batches_start_on_a_line(
+    streams: Streams, batch_size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(_ring, "TICKET_SECONDS", 1e9)
-    with DataLoader({"label": streams["label"]}, 2, 16) as loader:  # 128 bytes a batch
+    dense = {name: streams[name] for name in ("image", "label")}  # of 42 and 8 bytes
+    sampler = Sampler(500, batch_size)
+    with DataLoader(dense, 2, batch_size) as loader:
         batches = list(itertools.islice(loader, 60))
         assert loader._feed.ring._steps > 1
-    assert all(batch["label"].__array_interface__["data"][0] % 64 == 0 for batch in batches)
+    for step, batch in enumerate(batches):
+        assert same(batch["image"], IMAGES[sampler.indices_at(step)])
+        for array in batch.values():
+            assert array.__array_interface__["data"][0] % 64 == 0
+            assert array.flags.c_contiguous and len(array) == batch_size
 
 
 @pytest.mark.parametrize("workers", [0, 3])

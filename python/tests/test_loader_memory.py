@@ -14,6 +14,7 @@ from support import same, same_list
 
 from loaderx import _ring
 from loaderx._stats import Stats
+from loaderx._streams import Single
 from loaderx._ticket import Job, Result
 from loaderx.dataloader import DataLoader
 from loaderx.zrecord import DenseStore, RaggedBatch, RaggedStore
@@ -122,14 +123,15 @@ def test_no_more_is_made_ahead_than_max_memory(
 
 
 def test_the_batches_of_a_ticket_count_until_all_are_taken() -> None:
-    ring = _ring.Ring(Job({}, None, None, None, 1, Stats([]), "list"), 1, 4, 0, max_memory=400)
+    job = Job(Single({}, "list"), None, None, None, 1, Stats([]), "list")
+    ring = _ring.Ring(job, 1, 4, 0, max_memory=400)
 
     def put(steps: int) -> None:
         claimed = ring.claim()
-        assert claimed is not None and claimed[2] == steps
-        result = Result(claimed[1])
+        assert claimed is not None and claimed.steps == steps
+        result = Result(claimed.step)
         result.batches, result.nbytes = [None] * steps, 80 * steps  # so 5 may be held
-        ring.put(claimed[0], steps, result)
+        ring.put(claimed, result)
 
     put(1)
     ring.take()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     found = Clock()
     for module in (_feed, _stats, _ticket):
         monkeypatch.setattr(module, "time", found)
+    from_disk = iter(range(1000, 2000, 10))
+    monkeypatch.setattr(_stats, "bytes_from_disk", lambda: next(from_disk))
     return found
 
 
@@ -80,6 +83,7 @@ def test_every_second_is_counted_where_it_was_spent(
             "transforming": 12.0,
             "bytes": {"x": 3 * 16, "text": 3 * 6},
             "queue_depth": 0.0,
+            "cached": 1 - 10 / 66,
         }
         assert loader.report().splitlines() == [
             "3 steps in 22.250 s",
@@ -90,6 +94,7 @@ def test_every_second_is_counted_where_it_was_spent(
             "  workers: reading 'text'       6.000 s  18 bytes",
             "  workers: transforming        12.000 s",
             "  batches ready when one was asked for: 0.0",
+            "  read from memory and not from disk, estimated: 70%",
             "waiting for the transform 91% of the time: add workers or move it off the GIL",
         ]
 
@@ -210,3 +215,30 @@ def test_on_step_cannot_wait_for_its_own_loader(streams: dict[str, Any]) -> None
 def test_on_step_has_to_be_callable(streams: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match="on_step: expected a callable or None, got int"):
         DataLoader(streams, on_step=5)  # type: ignore[arg-type]
+
+
+def test_what_came_from_disk_is_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _stats.cached(100, 50, 75) == 0.75
+    assert _stats.cached(100, 50, 50) == 1.0
+    assert _stats.cached(100, 50, 1000) == 0.0
+    assert _stats.cached(0, 50, 50) is None
+    assert _stats.cached(100, None, 50) is None and _stats.cached(100, 50, None) is None
+    found = _stats.bytes_from_disk()
+    if sys.platform == "linux":
+        assert isinstance(found, int) and found >= 0
+    monkeypatch.setattr("builtins.open", _refuse)
+    assert _stats.bytes_from_disk() is None
+
+
+def _refuse(*arguments: Any) -> Any:
+    raise PermissionError("not here")
+
+
+def test_a_report_without_an_estimate_has_one_line_less(
+    streams: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_stats, "bytes_from_disk", lambda: None)
+    with DataLoader(streams, 0, 5) as loader:
+        next(loader)
+        assert loader.stats()["cached"] is None
+        assert "estimated" not in loader.report()

@@ -139,8 +139,10 @@ def test_what_a_state_is(streams: Streams) -> None:
         "version": 1,
         "step": 7,
         "seed": 2**64 - 1,
+        "sampler": "Sampler",
         "mode": "IID",
         "batch_size": 10,
+        "subset": None,
         "rank": 1,
         "world_size": 2,
         "streams": {

@@ -140,3 +140,14 @@ def test_closing_the_last_store_gives_back_large_blocks(tmp_path: Path) -> None:
             assert not other.closed and _memory._large_idle() >= 4 << 20
         assert _memory._large_idle() >= 4 << 20
     assert _memory._large_idle() == 0
+
+
+def test_a_block_that_dies_in_a_cycle_is_taken_back_once() -> None:
+    before = _memory.stats()
+    for nbytes in (100, 3 << 20):
+        block = _memory.take(nbytes)
+        cycle = [block]
+        cycle.append(cycle)
+        del block, cycle
+        gc.collect()
+    assert _memory.stats()["used_blocks"] == before["used_blocks"]

@@ -1,0 +1,203 @@
+"""Memory of the caller's own, such as pinned memory, that a loader reads into.
+
+A loader leases a slot for each batch before it reads it, and keeps the lease
+with the batch. A lease that nobody holds any more makes its slot free by
+itself: so whatever becomes of a batch (a seek, an error, a loader that was let
+go of), its slot comes back.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from loaderx.zrecord import DenseStore, RaggedStore
+
+Slot = Mapping[str, "np.ndarray[Any, Any]"]
+
+
+class Lease:
+    """The right to write to a slot, for as long as somebody holds it."""
+
+    __slots__ = ("_free", "slot", "__weakref__")
+
+    def __init__(self, slot: Slot, free: deque[Slot]) -> None:
+        self.slot = slot
+        self._free = free
+
+    def __del__(self) -> None:
+        self._free.append(self.slot)
+
+
+class BufferRing:
+    """Arrays for a DataLoader to read dense streams into, instead of memory of its own.
+
+    ::
+
+        shape = (256, 224, 224, 3)
+        tensors = [torch.empty(shape, dtype=torch.uint8, pin_memory=True) for _ in range(4)]
+        ring = BufferRing({"image": tensor.numpy()} for tensor in tensors)
+        for batch in DataLoader(streams, 4, 256, buffers=ring):
+            image = torch.from_numpy(batch["image"]).to(device, non_blocking=True)
+            ...                                # when the copy is done:
+            ring.release()
+
+    The loader makes as many batches ahead as there are free slots. A batch that
+    was given is the consumer's until it is released; batches are released in the
+    order in which they were given. batch_at() does not use the ring.
+
+    Args:
+        slots: for each batch, arrays by name of the stream: C-contiguous, writable,
+            of the stream's dtype, of shape ``(n, *item_shape)`` with n at least the
+            records of a batch of this rank. A smaller batch is a view of the first
+            ones. Streams without an array are read into memory of the loader's.
+        timeout: seconds that next() waits for a release when every slot is held.
+
+    Raises:
+        TypeError: a slot is not a dict of NumPy arrays.
+        ValueError: no slot, an array that cannot be written to as it lies, or a
+            timeout that is not above 0.
+    """
+
+    def __init__(self, slots: Iterable[Slot], *, timeout: float = 10.0) -> None:
+        self._slots = [dict(_checked(slot, place)) for place, slot in enumerate(slots)]
+        if not self._slots:
+            raise ValueError("slots: expected at least one, got none")
+        if not timeout > 0:
+            raise ValueError(f"timeout: expected seconds above 0, got {timeout!r}")
+        self._timeout = timeout
+        self._free: deque[Slot] = deque(self._slots)
+        self._given: dict[Lease, None] = {}
+        self._released = threading.Condition()
+
+    def __len__(self) -> int:
+        """The number of slots."""
+        return len(self._slots)
+
+    @property
+    def free(self) -> int:
+        """How many slots could be read into now."""
+        return len(self._free)
+
+    @property
+    def held(self) -> int:
+        """How many batches were given and not released."""
+        return len(self._given)
+
+    def release(self) -> None:
+        """Give back the arrays of the oldest batch that was given and not released.
+
+        Raises:
+            ValueError: there is none.
+        """
+        with self._released:
+            lease = next(iter(self._given), None)
+            if lease is None:
+                raise ValueError(
+                    "release: expected a batch that was given and not released, got none"
+                )
+            del self._given[lease]
+            del lease
+            self._released.notify_all()
+
+    def require_fits(
+        self, streams: Mapping[str, DenseStore | RaggedStore], records: int | None
+    ) -> None:
+        """Raise ValueError for an array that does not fit its stream.
+
+        Args:
+            streams: what is read.
+            records: in a batch of this rank; None: it is not known.
+        """
+        for place, slot in enumerate(self._slots):
+            for name, array in slot.items():
+                where = f"buffers: expected {name!r} of slot {place} to be"
+                store = streams.get(name)
+                if not isinstance(store, DenseStore):
+                    dense = [n for n, s in streams.items() if isinstance(s, DenseStore)]
+                    raise ValueError(f"{where} a dense stream, one of {dense}")
+                if array.dtype != store.dtype:
+                    raise ValueError(f"{where} of dtype {store.dtype}, got {array.dtype}")
+                if array.ndim < 1 or array.shape[1:] != store.item_shape:
+                    expected = ("n", *store.item_shape)
+                    raise ValueError(f"{where} of shape {expected}, got {array.shape}")
+                if records is not None and len(array) < records:
+                    raise ValueError(f"{where} for {records} records, got {len(array)}")
+
+    # ---- the loader's side ----
+
+    def lease(self) -> Lease | None:
+        """Lease a free slot; None: there is none."""
+        try:
+            return Lease(self._free.popleft(), self._free)
+        except IndexError:
+            return None
+
+    def give(self, lease: Lease) -> None:
+        """Keep a lease until release(). Of a second time nothing comes."""
+        self._given[lease] = None
+
+    def wait(self, given_up: Callable[[], bool]) -> None:
+        """Wait for a free slot, in short turns.
+
+        Raises:
+            TimeoutError: all are held for as long as the timeout says.
+        """
+        deadline = time.monotonic() + self._timeout
+        with self._released:
+            while not self._free and not given_up():
+                if time.monotonic() > deadline:
+                    raise TimeoutError(
+                        f"next: expected one of {len(self)} buffers to be released within "
+                        f"{self._timeout} s, got {self.held} held: call release() of the ring "
+                        "for each batch"
+                    )
+                self._released.wait(0.1)
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "buffers are memory of this process: expected a loader without them to be copied "
+            "or pickled"
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} slots, free={self.free}, held={self.held})"
+
+
+def as_buffers(buffers: Any) -> BufferRing | None:
+    """Check the argument of that name. Raises TypeError."""
+    if buffers is not None and not isinstance(buffers, BufferRing):
+        raise TypeError(f"buffers: expected a BufferRing or None, got {type(buffers).__name__}")
+    return buffers
+
+
+def room(slot: Slot, name: str, records: int) -> np.ndarray[Any, Any] | None:
+    """The place of a slot for so many records of a stream, or None. Raises ValueError."""
+    array = slot.get(name)
+    if array is None or len(array) == records:
+        return array
+    if len(array) < records:
+        raise ValueError(f"buffers: expected room for {records} records, got {len(array)}")
+    return array[:records]
+
+
+def _checked(slot: Any, place: int) -> Slot:
+    if not isinstance(slot, Mapping):
+        raise TypeError(
+            f"slots: expected a dict of arrays for slot {place}, got {type(slot).__name__}"
+        )
+    for name, array in slot.items():
+        if not isinstance(array, np.ndarray):
+            raise TypeError(
+                f"slots: expected an array for {name!r} of slot {place}, got {type(array).__name__}"
+            )
+        if not (array.flags.c_contiguous and array.flags.writeable):
+            raise ValueError(
+                f"slots: expected {name!r} of slot {place} to be C-contiguous and writable"
+            )
+    return slot
