@@ -9,7 +9,7 @@ HERE   := $(CURDIR)
 PY     := "$(HERE)/.venv/bin/python"
 RUN    := .cache/run
 GO_DIRS := $(wildcard cabi engine sampler internal)
-PY_FILES := python/loaderx python/tests python/setup.py scripts
+PY_FILES := python/loaderx python/tests python/setup.py scripts examples
 
 export GOPATH := $(HERE)/.cache/go
 export GOMODCACHE := $(HERE)/.cache/go/mod
@@ -18,10 +18,14 @@ export GOCACHE := $(HERE)/.cache/go-build
 # tests move them with this one.
 export TEST_TELEMETRY_DIR := $(HERE)/.cache/go-telemetry
 # -trimpath and CGO_CFLAGS are those of scripts/build_native.py, so that the C
-# sources of zstd are compiled once for the library and for the tests.
+# sources of zstd are compiled once for the library and for the tests. Without Go
+# or Python this is empty, and the check before the first build says so.
 USER_GOFLAGS := $(shell TEST_TELEMETRY_DIR="$(TEST_TELEMETRY_DIR)" go env GOFLAGS 2>/dev/null)
 export GOFLAGS := $(USER_GOFLAGS) -modcacherw -trimpath -buildvcs=false
-export CGO_CFLAGS ?= -O2 -g0 -ffunction-sections -fdata-sections
+ifndef CGO_CFLAGS
+CGO_CFLAGS := $(shell $(PYTHON) scripts/build_native.py --cflags 2>/dev/null)
+endif
+export CGO_CFLAGS
 export STATICCHECK_CACHE := $(HERE)/.cache/staticcheck
 export PIP_CACHE_DIR := $(HERE)/.cache/pip
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -38,7 +42,7 @@ PIP_INSTALL := $(PY) -m pip install --quiet --only-binary :all:
 
 # Several installations into one environment would meet under make -j.
 .NOTPARALLEL:
-.PHONY: help build test test-go test-python soak lint lint-go lint-python quickstart wheel install clean
+.PHONY: help build test test-go test-python soak lint lint-go lint-python quickstart wheel install wheels test-wheels test-extras bench clean
 
 help:
 	@echo "make quickstart   build loaderx, install it into .venv, train on real data"
@@ -47,15 +51,26 @@ help:
 	@echo "make soak         crash, kill and fuzz for as long as SOAK=30m FUZZ=10m say"
 	@echo "make build        build the shared library into python/loaderx"
 	@echo "make wheel        build the wheel for this platform into dist"
+	@echo "make wheels       build and check the wheels of all platforms and the sdist, into dist/wheels"
+	@echo "make test-wheels  load those wheels, wherever that can be done here"
+	@echo "make test-extras  run the examples that hand batches to PyTorch and JAX (several GB)"
+	@echo "make bench        measure against other libraries; BENCH=--quick is short"
 	@echo "make clean        remove everything that make made"
 
 build: .venv/build
 	$(PY) scripts/build_native.py
 
 wheel: .venv/build
-	rm -rf dist
+	rm -f dist/*.whl
 	$(PY) -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist ./python
-	@ls -l dist
+	@ls -l dist/*.whl
+
+# Each makes an environment of its own, as these two are also run without make.
+wheels:
+	$(PYTHON) scripts/build_wheels.py
+
+test-wheels:
+	$(PYTHON) scripts/test_wheels.py
 
 install: wheel
 	$(PIP_INSTALL) --no-deps --force-reinstall dist/loaderx-*.whl
@@ -90,6 +105,21 @@ test-python: .venv/test install
 		--basetemp="$(HERE)/.cache/pytest/tmp" -o cache_dir="$(HERE)/.cache/pytest/cache" \
 		"$(HERE)/python/tests" "$(HERE)/scripts/tests"
 
+# The examples need PyTorch and JAX, which are too large for every run.
+test-extras: .venv/extras install
+	mkdir -p $(RUN)
+	cd $(RUN) && $(PY) -m pytest -c "$(HERE)/python/pyproject.toml" "$(HERE)/python/tests/test_examples.py"
+
+# Makes its own environments in .cache/bench, several GB of them for PyTorch.
+# BENCH=--quick is short, BENCH="--tries 3" takes the best of three.
+BENCH ?=
+bench: wheel
+	$(PYTHON) scripts/bench_dense.py --shape all $(BENCH)
+	$(PYTHON) scripts/bench_dense.py --cold $(BENCH)
+	$(PYTHON) scripts/bench_ragged.py $(BENCH)
+	$(PYTHON) scripts/bench.py $(BENCH)
+	$(PYTHON) scripts/bench.py --only loader --transform augment --codec raw $(BENCH)
+
 lint: lint-go lint-python
 
 lint-go: .cache/bin/lint
@@ -105,8 +135,8 @@ lint-python: .venv/lint
 	$(PY) -m ruff check --config python/pyproject.toml $(PY_FILES)
 	$(PY) -m ruff format --check --config python/pyproject.toml $(PY_FILES)
 	$(PY) -m mypy --config-file python/pyproject.toml python/loaderx scripts
-	$(PY) -m codespell_lib --skip './python/tests/golden,*.sum' -L objekt \
-		$(PY_FILES) $(GO_DIRS) *.md Makefile
+	$(PY) -m codespell_lib --skip './python/tests/golden,*.sum' -L objekt,bufferring \
+		$(PY_FILES) $(GO_DIRS) *.md docs/*.md Makefile
 	$(PY) scripts/tidy.py
 
 quickstart: .venv/quickstart install

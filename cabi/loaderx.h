@@ -20,6 +20,10 @@
 
 #include <stdint.h>
 
+#ifdef __APPLE__
+#pragma GCC visibility push(default) /* what is not declared here is hidden */
+#endif
+
 /* cdef begins */
 
 enum { LX_ABI_VERSION = 1 };
@@ -110,7 +114,9 @@ typedef struct lx_progress {
 
 /* ---- the library ---- */
 
-/* LX_ABI_VERSION of the library: compare it with the header's. */
+/* LX_ABI_VERSION of the library: compare it with the header's. 0: this system's
+   C library keeps thread-local variables where the library does not look for
+   them. Then no other function may be called. */
 int32_t lx_abi_version(void);
 
 /* How many threads the library uses at most: the smaller of the processors
@@ -334,5 +340,9 @@ int32_t lx_budget_fill(lx_handle plan, int64_t step, int64_t steps, void *index,
 int32_t lx_budget_free(lx_handle plan, lx_error *error);
 
 /* cdef ends */
+
+#ifdef __APPLE__
+#pragma GCC visibility pop
+#endif
 
 #endif

@@ -250,11 +250,10 @@ func (c *compaction) finish() error {
 		return err
 	}
 	// Even if not all can be given back: what is read from now on must not
-	// come from a file that is gone.
-	defer func() {
-		s.resetSources()
-		s.publish()
-	}()
+	// come from a file that is gone. Windows does not cut or remove a file as
+	// long as it is mapped.
+	s.resetSources()
+	defer s.publish()
 	names, err := s.dir.Names()
 	if err != nil {
 		return fileError("compacting", err)

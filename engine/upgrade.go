@@ -221,6 +221,7 @@ func (w *writer) retype() error {
 		Version: 2, Kind: s.typed.Kind, Width: s.typed.Width,
 		StoreID: w.slot.StoreID, Identity: s.typed.Identity,
 	}
+	w.shut(typedName) // Windows does not replace a file that is open
 	if err := publishTyped(s.dir, t); err != nil {
 		return w.poison(fileError("replacing "+typedName, err))
 	}

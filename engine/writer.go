@@ -268,15 +268,22 @@ func (w *writer) writeAt(name string, p []byte, off int64) error {
 	return nil
 }
 
-// remove closes a data file and takes it away.
-func (w *writer) remove(name string) error {
+// shut closes a file, if it is open.
+func (w *writer) shut(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if f := w.files[name]; f != nil {
 		_ = f.Close()
 		delete(w.files, name)
 	}
+}
+
+// remove closes a data file and takes it away.
+func (w *writer) remove(name string) error {
+	w.shut(name)
+	w.mu.Lock()
 	w.names = true
+	w.mu.Unlock()
 	if err := w.s.dir.Remove(name); err != nil && !vfs.IsNotExist(err) {
 		return err
 	}

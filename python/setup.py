@@ -17,9 +17,11 @@ from pathlib import Path
 from setuptools import Distribution, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
+# The Go sources: beside this file in a source distribution, else one folder up.
+ROOT = HERE if (HERE / "go.mod").is_file() else HERE.parent
 
 sys.path.insert(0, str(ROOT / "scripts"))
 try:
@@ -63,6 +65,17 @@ class PlatformWheel(bdist_wheel):
         return ("py3", "none", super().get_tag()[2])
 
 
+class SourceDistribution(sdist):
+    """Not from here: this folder lacks the Go sources."""
+
+    def run(self) -> None:
+        """Say what to do instead."""
+        sys.exit(
+            "loaderx: a source distribution has Go sources in it, which setuptools does not "
+            "know: expected python3 scripts/build_wheels.py --only sdist in a checkout"
+        )
+
+
 @contextmanager
 def copies_from_above(*names: str) -> Iterator[None]:
     """Have these files of the folder above here while the package is built.
@@ -83,5 +96,9 @@ def copies_from_above(*names: str) -> Iterator[None]:
 with copies_from_above("README.md", "LICENSE"):
     setup(
         distclass=PlatformDistribution,
-        cmdclass={"build_py": BuildPackage, "bdist_wheel": PlatformWheel},
+        cmdclass={
+            "build_py": BuildPackage,
+            "bdist_wheel": PlatformWheel,
+            "sdist": SourceDistribution,
+        },
     )

@@ -18,6 +18,7 @@ mean here what they mean to the go command.
 from __future__ import annotations
 
 import argparse
+import binascii
 import contextlib
 import io
 import os
@@ -27,19 +28,32 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 HEADER = ROOT / "cabi" / "loaderx.h"
 EXPORTS = ROOT / "cabi" / "exports.map"
+ZSTD = ROOT / "packaging" / "zstd.h"
 PACKAGE = ROOT / "python" / "loaderx"
 
 LIBRARY_NAMES = {"darwin": "libloaderx.dylib", "windows": "loaderx.dll"}
 
 # The library is stripped, and what nothing calls is left out: of the zstd inside
 # that is a good part.
-CGO_CFLAGS = "-O2 -g0 -ffunction-sections -fdata-sections"
+C_FLAGS = ["-O2", "-g0", "-ffunction-sections", "-fdata-sections"]
+C_FLAGS_OF = {
+    # C frames are never unwound, and the tables for it are 1 % of the library.
+    "linux": ["-fno-asynchronous-unwind-tables"],
+    # There is no list of exports for this linker: loaderx.h marks its functions,
+    # and the marks of zstd's headers are taken away.
+    "darwin": [
+        "-fvisibility=hidden",
+        *("-DZSTDLIB_VISIBLE=", "-DZSTDLIB_STATIC_API=", "-DZSTDERRORLIB_VISIBLE="),
+        *("-DZDICTLIB_VISIBLE=", "-DZDICTLIB_STATIC_API="),
+        *("-DZBUFFLIB_VISIBLE=", "-DZBUFFLIB_API=", "-DZBUFFLIB_STATIC_API="),
+    ],
+}
 
 CDEF = re.compile(r"/\* cdef begins \*/\n(.*)/\* cdef ends \*/", re.DOTALL)
 
@@ -48,32 +62,38 @@ class BuildError(Exception):
     """The build cannot be done here. The message says why, and what to do."""
 
 
-def build(out: Path, *, cc: str | None = None, env: Mapping[str, str] | None = None) -> Path:
+def build(
+    out: Path,
+    *,
+    cc: str | None = None,
+    env: Mapping[str, str] | None = None,
+    link_flags: Sequence[str] = (),
+) -> Path:
     """Build both files into the folder out and return the library's path.
 
     cc is the C compiler's command line, by default that of the go command
     ($CC, else its own choice). env is the environment, by default this
-    process's.
+    process's. link_flags are more words for the C compiler when it links.
     """
     environment = dict(os.environ if env is None else env)
     environment["CGO_ENABLED"] = "1"
-    environment.setdefault("CGO_CFLAGS", CGO_CFLAGS)
     if cc:
         environment["CC"] = cc
     check(environment)
     out.mkdir(parents=True, exist_ok=True)
     write_cdef(out / "_cdef.py")
     goos = go_env("GOOS", environment)
+    environment.setdefault("CGO_CFLAGS", c_flags(goos))
     target = out / LIBRARY_NAMES.get(goos, "libloaderx.so")
     with tempfile.TemporaryDirectory(prefix="loaderx-build-") as scratch:
         # Go writes a header beside the library, which nobody needs.
         library = Path(scratch) / target.name
-        link(library, goos, environment)
+        link(library, linker_flags(goos, link_flags), environment)
         replace_file(library, target)
     return target
 
 
-def link(library: Path, goos: str, env: Mapping[str, str]) -> None:
+def link(library: Path, flags: str, env: Mapping[str, str]) -> None:
     """Run go build of ./cabi as a C shared library."""
     command = [
         "go",
@@ -81,7 +101,7 @@ def link(library: Path, goos: str, env: Mapping[str, str]) -> None:
         "-buildmode=c-shared",
         "-trimpath",
         "-buildvcs=false",  # works in a checkout that git does not trust
-        f"-ldflags={linker_flags(goos)}",
+        f"-ldflags={flags}",
         "-o",
         str(library),
         "./cabi",
@@ -94,17 +114,50 @@ def link(library: Path, goos: str, env: Mapping[str, str]) -> None:
         )
 
 
-def linker_flags(goos: str) -> str:
-    """Return the value of -ldflags: stripped, and with only lx_* names exported."""
-    if goos != "linux":
-        return "-s -w"
-    if "'" in str(EXPORTS) or '"' in str(EXPORTS):
-        raise BuildError(
-            f"the checkout's path has a quote in it, which Go's linker flags cannot carry: {ROOT}"
-        )
-    # -Xlinker rather than -Wl: the path may have commas in it.
-    external = f"-Wl,--gc-sections -Xlinker '--version-script={EXPORTS}'"
-    return f'-s -w "-extldflags={external}"'
+def c_flags(goos: str) -> str:
+    """Return the value of CGO_CFLAGS, for every build of the C sources in Go packages.
+
+    Go's cache keeps what was compiled by the flags, not by what the header
+    says: so the flags have its checksum.
+    """
+    checksum = binascii.crc32(ZSTD.read_bytes())
+    flags = [*C_FLAGS, *C_FLAGS_OF.get(goos, [])]
+    return quote([*flags, f"-DLOADERX_ZSTD={checksum:#x}", "-include", str(ZSTD)])
+
+
+def linker_flags(goos: str, more: Sequence[str] = ()) -> str:
+    """Return the value of -ldflags: stripped, and with only lx_* names exported.
+
+    more are words for the C compiler, which links. The id that Go would give
+    the library depends on the checkout's path.
+    """
+    # zig's linker, which makes the wheels, knows no -s for macOS, and keeps what
+    # nothing calls with it on Windows. Neither keeps symbols without it.
+    strip = ["-s", "-w"] if goos == "linux" else ["-w"]
+    external = list(more)
+    if goos == "linux":
+        # -Xlinker rather than -Wl: the path may have commas in it. Go's own -s
+        # is undone by a later -g, for some compilers.
+        external += ["-Wl,--gc-sections,-s", "-Xlinker", f"--version-script={EXPORTS}"]
+    words = [*strip, "-buildid="]
+    if external:
+        words.append(f"-extldflags={quote(external)}")
+    return quote(words)
+
+
+def quote(words: Sequence[str]) -> str:
+    """Join words as the go command splits them: quotes, but nothing that escapes them."""
+    quoted = []
+    for word in words:
+        free = [mark for mark in ("'", '"') if mark not in word]
+        if not free:
+            raise BuildError(
+                f"{word!r} has both kinds of quotes in it, which Go's flags cannot carry: "
+                f"is there one in the checkout's path, {ROOT}?"
+            )
+        plain = word and not any(c.isspace() or c in "'\"" for c in word)
+        quoted.append(word if plain else free[0] + word + free[0])
+    return " ".join(quoted)
 
 
 def write_cdef(target: Path) -> None:
@@ -153,7 +206,7 @@ def check(env: Mapping[str, str]) -> None:
 
 def check_sources() -> None:
     """Refuse to start without the Go sources, as in a copy of python/ alone."""
-    for path in (ROOT / "go.mod", HEADER, EXPORTS):
+    for path in (ROOT / "go.mod", HEADER, EXPORTS, ZSTD):
         if not path.is_file():
             raise BuildError(
                 f"the Go sources of loaderx are not here: expected {path}. "
@@ -196,17 +249,16 @@ def check_c_compiler(env: Mapping[str, str]) -> None:
             f"'{' '.join(command)}' on PATH. {advice}"
         )
     trial = subprocess.run(
-        [*command, "-x", "c", "-fsyntax-only", "-"],
+        [*command, "-E", "-x", "c", "-"],
         input=b"#include <stdlib.h>\n",
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        capture_output=True,
         env=dict(env),
         check=False,
     )
     if trial.returncode:
         raise BuildError(
             f"the C compiler '{shlex.join(command)}' cannot compile a file that includes "
-            f"stdlib.h. {advice}. It said:\n{trial.stdout.decode(errors='replace')}"
+            f"stdlib.h. {advice}. It said:\n{trial.stderr.decode(errors='replace')}"
         )
 
 
@@ -230,8 +282,14 @@ def main() -> int:
     parser.add_argument(
         "--check", action="store_true", help="only look whether Go and a C compiler are here"
     )
+    parser.add_argument(
+        "--cflags", action="store_true", help="only print the value of CGO_CFLAGS, for make"
+    )
     arguments = parser.parse_args()
     try:
+        if arguments.cflags:
+            print(c_flags(go_env("GOOS", os.environ)))
+            return 0
         if arguments.check:
             check({**os.environ, **({"CC": arguments.cc} if arguments.cc else {})})
             return 0

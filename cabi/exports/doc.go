@@ -8,8 +8,5 @@ import "C"
 
 import "loaderx/engine"
 
-//export lx_abi_version
-func lx_abi_version() C.int32_t { return C.LX_ABI_VERSION }
-
 //export lx_parallelism
 func lx_parallelism() C.int32_t { return C.int32_t(engine.Parallelism()) }

@@ -121,6 +121,13 @@ def _load() -> None:
             raise ImportError(f"cannot load {path}: {lack}", path=path)
         library = _open(definitions, path)
         got, expected = library.lx_abi_version(), library.LX_ABI_VERSION
+        if got == 0:
+            raise ImportError(
+                f"cannot use {path}: this C library keeps thread-local variables in another way "
+                "than musl 1.2, for which it was built; use loaderx on a system with musl 1.2 "
+                "or with glibc",
+                path=path,
+            )
         if got != expected:
             raise ImportError(
                 f"cannot use {path}: expected version {expected} of its interface, got {got}; "
@@ -149,6 +156,11 @@ def _open(definitions: Any, path: str) -> Any:
             remedy = (
                 "other libraries have used up the space for thread-local variables; use loaderx "
                 "before them, or set GLIBC_TUNABLES=glibc.rtld.optional_static_tls=2048"
+            )
+        elif "initial-exec TLS" in text:
+            remedy = (
+                "musl does not load what Go builds without the link step of the wheels; install a "
+                "wheel: pip install --only-binary loaderx loaderx"
             )
         elif "ELF" in text or "architecture" in text or "not a valid Win32" in text:
             remedy = (

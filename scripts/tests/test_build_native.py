@@ -66,7 +66,7 @@ def test_no_c_compiler(empty_path: dict[str, str], tmp_path: Path) -> None:
 
 def test_c_compiler_without_headers(empty_path: dict[str, str], tmp_path: Path) -> None:
     program(tmp_path, "go", "echo cc")
-    program(tmp_path, "cc", "echo stdlib.h: not found; exit 1")
+    program(tmp_path, "cc", "echo stdlib.h: not found >&2; exit 1")
     with pytest.raises(
         build_native.BuildError, match="(?s)cannot compile .*It said:\nstdlib.h: not"
     ):
@@ -112,13 +112,29 @@ def test_messages_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
 def test_paths_of_every_kind_reach_the_linker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build_native, "EXPORTS", Path("/a b,c/exports.map"))
     # Go splits both levels as a shell would, apart from escapes.
-    strip, symbols, external = shlex.split(build_native.linker_flags("linux"))
-    assert (strip, symbols) == ("-s", "-w")
+    *plain, external = shlex.split(build_native.linker_flags("linux", ["-L/x y"]))
+    assert plain == ["-s", "-w", "-buildid="]
     words = shlex.split(external.partition("=")[2])
+    assert words[0] == "-L/x y"
     assert words[-2:] == ["-Xlinker", "--version-script=/a b,c/exports.map"]
+    assert shlex.split(build_native.linker_flags("darwin")) == ["-w", "-buildid="]
     monkeypatch.setattr(build_native, "EXPORTS", Path("/it's/exports.map"))
-    with pytest.raises(build_native.BuildError, match="has a quote in it"):
+    with pytest.raises(build_native.BuildError, match="both kinds of quotes in it"):
         build_native.linker_flags("linux")
+
+
+def test_flags_of_the_compiler_follow_the_header(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    header = tmp_path / "a b" / "zstd.h"
+    header.parent.mkdir()
+    header.write_text("one", encoding="utf-8")
+    monkeypatch.setattr(build_native, "ZSTD", header)
+    before = build_native.c_flags("linux")
+    assert shlex.split(before)[-2:] == ["-include", str(header)]
+    header.write_text("two", encoding="utf-8")
+    assert build_native.c_flags("linux") != before
+    assert "-fvisibility=hidden" in build_native.c_flags("darwin")
 
 
 def test_declarations_are_those_of_the_header(tmp_path: Path) -> None:

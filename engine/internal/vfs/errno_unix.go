@@ -24,8 +24,8 @@ func isOneOf(err error, numbers ...unix.Errno) bool {
 	return errors.As(err, &n) && slices.Contains(numbers, n)
 }
 
-// IsNotDir tells that a part of a path is no folder.
-func IsNotDir(err error) bool { return errors.Is(err, unix.ENOTDIR) }
+// errNotDir is the system's word for a part of a path that is no folder.
+const errNotDir = unix.ENOTDIR
 
 // IsFull tells that there is no room: on the disk, in a quota, or under a
 // limit of the file's size.

@@ -19,3 +19,6 @@ func IsNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 // IsNotRegular tells that a name leads to something that is no regular file.
 func IsNotRegular(err error) bool { return errors.Is(err, ErrNotRegular) }
+
+// IsNotDir tells that a part of a path is no folder.
+func IsNotDir(err error) bool { return errors.Is(err, errNotDir) }

@@ -3,7 +3,6 @@
 package vfs
 
 import (
-	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -19,12 +18,6 @@ const CanMapPastEnd = true
 // Darwin refuses more than 2 GiB - 1.
 const maxIO = 1 << 30
 
-// OS is the operating system's file system. The environment variable
-// LOADERX_NO_MMAP switches mappings off, for odd hosts and for tests.
-func OS() FS { return osFS{noMmap: os.Getenv("LOADERX_NO_MMAP") != ""} }
-
-type osFS struct{ noMmap bool }
-
 func (f osFS) OpenDir(path string) (Dir, error) {
 	fd, err := retry(func() (int, error) {
 		return unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -33,30 +26,6 @@ func (f osFS) OpenDir(path string) (Dir, error) {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	return &osDir{fd: fd, path: path, noMmap: f.noMmap}, nil
-}
-
-func (f osFS) MakeDirs(path string) ([]string, error) {
-	changed, err := makeDir(path)
-	if parent := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) && parent != path {
-		above, err := f.MakeDirs(parent)
-		if err != nil {
-			return nil, err
-		}
-		changed, err = makeDir(path)
-		return append(above, changed...), err
-	}
-	return changed, err
-}
-
-func makeDir(path string) (changed []string, err error) {
-	switch err := os.Mkdir(path, 0o777); {
-	case err == nil:
-		return []string{filepath.Dir(path)}, nil
-	case errors.Is(err, fs.ErrExist):
-		return nil, nil
-	default:
-		return nil, err
-	}
 }
 
 type osDir struct {
