@@ -96,6 +96,8 @@ typedef struct lx_store_info {
     int32_t dirty;          /* 1: a crash left it; recovery is due */
     int32_t lockable;       /* 0: the file system cannot lock; read-only use */
     uint32_t store_id;      /* 0 in version 4 */
+    uint64_t epoch;         /* of what the handle shows, once it is durable: every
+                               change that was synced counts one. 0 in version 4 */
 } lx_store_info;
 
 typedef struct lx_store_stats {

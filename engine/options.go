@@ -141,6 +141,7 @@ type Info struct {
 	Codec      Codec
 	Version    int // of the format: 4 or 5
 	StoreID    uint32
+	Epoch      uint64 // of what the handle shows, once it is durable; 0 in version 4
 	AllowEmpty bool
 	Unsynced   bool // a power cut could lose appended records
 	Dirty      bool // a crash left it so; recovery is due

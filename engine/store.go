@@ -309,10 +309,23 @@ func (s *Store) Info() (Info, error) {
 	return Info{
 		Records: s.view.Load().length / s.perRecord(), Width: int64(s.typed.Width),
 		Identity: s.identity, Kind: s.typed.Kind, Mode: s.opts.Mode, Codec: s.codec,
-		Version: s.st.version, StoreID: s.typed.StoreID,
+		Version: s.st.version, StoreID: s.typed.StoreID, Epoch: s.epoch(),
 		AllowEmpty: s.typed.Flags&disk.FlagAllowEmpty != 0,
 		Unsynced:   s.w != nil && s.w.pending && s.w.redo == 0, Dirty: s.st.dirty, Lockable: s.lockable,
 	}, nil
+}
+
+// epoch is that of the checkpoint that makes what the handle shows durable: the
+// newest, or the one that is due. The caller holds s.mut.
+func (s *Store) epoch() uint64 {
+	if s.st.version < 5 {
+		return 0
+	}
+	due := uint64(0)
+	if s.st.dirty || s.w != nil && s.w.pending {
+		due = 1
+	}
+	return uint64(s.st.slot.Meta.Epoch) + due
 }
 
 // Close waits for running calls, takes back an open batch, checkpoints what

@@ -95,7 +95,7 @@ func lx_store_info_of(store C.lx_handle, info *C.lx_store_info, out *C.lx_error)
 			records: C.int64_t(i.Records), width: C.int64_t(i.Width), identity_bytes: C.int64_t(len(i.Identity)),
 			kind: C.int32_t(i.Kind), mode: C.int32_t(i.Mode), codec: C.int32_t(i.Codec), version: C.int32_t(i.Version),
 			allow_empty: flag(i.AllowEmpty), unsynced: flag(i.Unsynced), dirty: flag(i.Dirty), lockable: flag(i.Lockable),
-			store_id: C.uint32_t(i.StoreID),
+			store_id: C.uint32_t(i.StoreID), epoch: C.uint64_t(i.Epoch),
 		}
 		return nil
 	})

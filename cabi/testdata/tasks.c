@@ -180,7 +180,7 @@ static lx_handle open_old(int32_t mode, int32_t version) {
     lx_handle store = open_store("old", o);
     lx_store_info info = info_of(store);
     CHECK(info.version == version && info.codec == LX_CODEC_RAW && info.width == WIDTH);
-    CHECK((info.store_id != 0) == (version == 5));
+    CHECK((info.store_id != 0) == (version == 5) && (info.epoch != 0) == (version == 5));
     return store;
 }
 
