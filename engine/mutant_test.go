@@ -103,6 +103,7 @@ func untouched(chosen func(name string) bool) func() faultfs.Hook {
 func later(hold, release func(op *faultfs.Op) bool) func() faultfs.Hook {
 	return func() faultfs.Hook {
 		var held []func() error
+		files := map[vfs.File]bool{} // that they are about
 		flush := func() error {
 			for _, do := range held {
 				if err := do(); err != nil {
@@ -110,12 +111,14 @@ func later(hold, release func(op *faultfs.Op) bool) func() faultfs.Hook {
 				}
 			}
 			held = nil
+			clear(files)
 			return nil
 		}
 		return func(op *faultfs.Op, do func() error) error {
 			switch {
 			case hold(op):
 				file, data, off := op.File, append([]byte(nil), op.Data...), op.Off
+				files[file] = true
 				switch op.Kind {
 				case faultfs.Write:
 					held = append(held, func() error { _, err := file.WriteAt(data, off); return err })
@@ -130,7 +133,7 @@ func later(hold, release func(op *faultfs.Op) bool) func() faultfs.Hook {
 					return err
 				}
 				return flush()
-			case changing(op):
+			case changing(op) && (op.Kind != faultfs.Close || files[op.File]):
 				if err := flush(); err != nil {
 					return err
 				}
