@@ -15,7 +15,7 @@ type Batch struct {
 	n      int64 // physical records added
 	bytes  int64 // that they take
 	at     frontier
-	wrote  bool // payload may have been written
+	wrote  bool // payload may have been written, and not been taken back
 	tabled bool // table or sum entries may have been written
 	failed error
 	ended  bool
@@ -130,6 +130,10 @@ func (b *Batch) add(made func() (*part, error)) error {
 		for b.failed == nil && p.n > 0 {
 			b.failed = b.addSlice(p.cut(b.s.limits))
 		}
+		if b.failed != nil {
+			// Now, so that the answer knows whether that could be done.
+			b.failed = b.undo(b.failed)
+		}
 		return b.failed
 	})
 }
@@ -147,6 +151,11 @@ func (b *Batch) addSlice(p part) error {
 		b.table = make([]byte, p.n*disk.EntrySize)
 	}
 	entries, sums := b.entries[:p.n], b.sums[:p.n]
+	if !b.wrote {
+		if err := b.openFirst(); err != nil {
+			return err
+		}
+	}
 	b.wrote = true
 	var err error
 	if b.s.codec == Raw {
@@ -166,6 +175,18 @@ func (b *Batch) addSlice(p part) error {
 		b.bytes += int64(e.Phys)
 	}
 	return b.s.w.rest()
+}
+
+// openFirst opens what the first slice is written to, and what taking it back
+// would cut, so that a link or a missing right shows before anything is written.
+func (b *Batch) openFirst() error {
+	id, _ := b.s.limits.segmentOf(b.start)
+	for _, name := range []string{numbered(int(b.at.chunk), chunkExt), numbered(id, tableExt), numbered(id, sumExt)} {
+		if _, err := b.s.w.open(name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeTables writes the entries and sums of the slice behind those before it.
@@ -200,9 +221,8 @@ func (b *Batch) Commit() (first int64, err error) {
 			b.failed = b.s.w.usable()
 		}
 		if b.failed != nil {
-			// What was wrong is the answer; that it is taken back is expected.
-			_ = b.rollBack()
-			return b.failed
+			b.end()
+			return b.undo(b.failed)
 		}
 		b.end()
 		if b.n == 0 {
@@ -244,14 +264,24 @@ func (b *Batch) end() {
 // table entry was written a checkpoint makes that durable.
 func (b *Batch) rollBack() error {
 	b.end()
+	return b.undo(nil)
+}
+
+// undo takes back what was written for a cause, which may be nil. It is the
+// error afterwards, too, unless taking back fails.
+func (b *Batch) undo(cause error) error {
 	w := b.s.w
 	if !b.wrote || w.broken != nil {
-		return nil
+		return cause
 	}
 	if err := b.takeBack(); err != nil {
-		return w.poison(fileError("taking back an append", err))
+		if w.broken == nil {
+			err = w.poison(then(cause, ioError("taking back an append", err)))
+		}
+		return err
 	}
-	return nil
+	b.wrote = false
+	return cause
 }
 
 func (b *Batch) takeBack() error {

@@ -45,8 +45,8 @@ func (w *writer) checkpointBehind() {
 		}
 		// A checkpoint that was asked for meanwhile covers more.
 		if w.broken == nil && w.slot.Meta.Epoch == epoch {
-			_ = w.publishSlot(at)
-			w.pending = w.pending && w.s.st.length != int64(at.Length)
+			published := w.publishSlot(at) == nil
+			w.pending = w.pending && !(published && w.s.st.length == int64(at.Length))
 		}
 	}()
 }

@@ -256,7 +256,7 @@ func (c *compaction) finish() error {
 	defer s.publish()
 	names, err := s.dir.Names()
 	if err != nil {
-		return fileError("compacting", err)
+		return ioError("compacting", err)
 	}
 	segments, _ := s.limits.segmentOf(max(s.st.length-1, 0))
 	extra := beyond(names, chunkExt, int64(last))
@@ -264,7 +264,7 @@ func (c *compaction) finish() error {
 	extra = append(extra, beyond(names, sumExt, int64(segments))...)
 	for _, name := range extra {
 		if err := w.remove(name); err != nil {
-			return fileError("compacting", err)
+			return ioError("compacting", err)
 		}
 	}
 	for id, end := range ends {
@@ -272,7 +272,7 @@ func (c *compaction) finish() error {
 			return err
 		}
 	}
-	return fileError("compacting", s.dir.Sync())
+	return ioError("compacting", s.dir.Sync())
 }
 
 // cut makes a data file end where its data do.
@@ -286,7 +286,7 @@ func (w *writer) cut(name string, end int64) error {
 		return err
 	}
 	if err := f.Truncate(end); err != nil {
-		return fileError("cutting "+name, err)
+		return ioError("cutting "+name, err)
 	}
 	f.touched = true
 	return w.rest()

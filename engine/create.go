@@ -27,7 +27,7 @@ func create(path string, o Options) (made bool, err error) {
 	}
 	c.meta, err = dir.Open(metaName, vfs.Create)
 	if err != nil {
-		return false, oddFile(err)
+		return false, notWritable(path, err)
 	}
 	defer func() { _ = c.meta.Close() }()
 	if done, err := c.lock(); done || err != nil {
@@ -38,7 +38,7 @@ func create(path string, o Options) (made bool, err error) {
 		return false, err
 	}
 	if err := c.publish(); err != nil {
-		return false, fileError("creating the store", err)
+		return false, changeError("creating the store", err)
 	}
 	return true, nil
 }
@@ -170,7 +170,7 @@ func (c *creation) clear() error {
 	}
 	for _, name := range old {
 		if err := c.dir.Remove(name); err != nil {
-			return fileError("clearing an unfinished creation", err)
+			return changeError("clearing an unfinished creation", err)
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	"loaderx/engine/internal/disk"
 	"loaderx/engine/internal/move"
+	"loaderx/engine/internal/vfs"
 )
 
 // cursor reads the records of one gather, for one worker. It keeps the file
@@ -268,7 +269,9 @@ func (c *cursor) bad(e place, format string, args ...any) error {
 	return badRecord(c.at, c.s.path+"/"+numbered(int(e.Chunk), chunkExt), int64(e.Offset), format, args...)
 }
 
-// unreadable is the error of the current record when a file fails it.
+// unreadable is the error of the current record when a file fails it. Where
+// that says nothing of the data, only that this process may not read them or
+// has no descriptor left, the record is not a bad one: those get deleted.
 func (c *cursor) unreadable(ext string, id int, off int64, err error) error {
 	path := c.s.path + "/" + numbered(id, ext)
 	if errors.Is(err, io.EOF) {
@@ -276,5 +279,8 @@ func (c *cursor) unreadable(ext string, id int, off int64, err error) error {
 	}
 	e := badRecord(c.at, path, off, "%v", err)
 	e.Cause = err
+	if !vfs.IsDamage(err) {
+		e.Status, e.Errno = StatusIO, vfs.Errno(err)
+	}
 	return e
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"loaderx/engine/internal/disk"
+	"loaderx/engine/internal/vfs"
 )
 
 // Delete removes records. Each hole is filled with the last record, so the
@@ -112,8 +113,10 @@ func (w *writer) finishDelete(length int64, entries []disk.RedoEntry) error {
 // closed, and the next writer finishes the change (FORMAT 6.5).
 func (w *writer) stick(err error) error {
 	w.broken = err
-	w.s.stuck = errorf(StatusIO, w.s.path, "%s: a change was recorded but could not be carried out (%v); close the store and open it again", w.s.path, err)
-	return fileError("applying a change", err)
+	e := errorf(StatusIO, w.s.path, "%s: a change was recorded but could not be carried out (%v); it will be when the store is opened again: close it", w.s.path, err)
+	e.Errno, e.Cause = vfs.Errno(err), err
+	w.s.stuck = e
+	return e
 }
 
 // afterImages is what the table says of the holes once they are filled. gone is

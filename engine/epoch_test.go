@@ -43,3 +43,15 @@ func TestEpochNamesWhatIsShown(t *testing.T) {
 		}
 	}
 }
+
+// A reader that sees the unsynced appends of another says the same of them.
+func TestEpochBesideAWriter(t *testing.T) {
+	dir := t.TempDir()
+	s := mustOpen(t, dir, denseOptions(8, Raw))
+	appendDense(t, s, denseRecords(0, 10, 8), 8)
+	o := denseOptions(8, Raw)
+	o.Mode = ModeRead
+	if got, want := epochOf(t, mustOpen(t, dir, o)), epochOf(t, s); got != want {
+		t.Errorf("expected epoch %d, got %d", want, got)
+	}
+}

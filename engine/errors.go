@@ -80,20 +80,50 @@ func badRecord(index int64, path string, offset int64, format string, args ...an
 	return e
 }
 
-// fileError gives a failed file operation its status.
+// fileError gives a failed file operation its status. StatusFull says that
+// nothing was changed: what comes after a change asks for an ioError.
 func fileError(doing string, err error) error {
+	if vfs.IsFull(err) {
+		return systemError(StatusFull, doing, err)
+	}
+	return ioError(doing, err)
+}
+
+// changeError is a fileError for the first write to a place, which may not be
+// allowed. A right that is missing for reading is no StatusReadOnly.
+func changeError(doing string, err error) error {
+	if vfs.IsReadOnly(err) {
+		return systemError(StatusReadOnly, doing, err)
+	}
+	return fileError(doing, err)
+}
+
+func ioError(doing string, err error) error { return systemError(StatusIO, doing, err) }
+
+// systemError is the error of a system call; one of this package stays as it is.
+func systemError(status Status, doing string, err error) error {
 	var own *Error
 	if err == nil || errors.As(err, &own) {
 		return err
 	}
-	status := StatusIO
-	switch {
-	case vfs.IsFull(err):
-		status = StatusFull
-	case vfs.IsReadOnly(err):
-		status = StatusReadOnly
-	}
 	e := errorf(status, vfs.PathOf(err), "%s: %v", doing, err)
+	e.Errno, e.Cause = vfs.Errno(err), err
+	return e
+}
+
+// then is a failure, if there was one, and what failed because of it.
+func then(cause, err error) error {
+	if cause == nil {
+		return err
+	}
+	return fmt.Errorf("%w; %w", cause, err)
+}
+
+// unsettled is the error of a change that may have happened, or may yet. It is
+// StatusIO whatever failed: a full disk and a missing right would say that
+// nothing was changed.
+func unsettled(path string, err error) *Error {
+	e := errorf(StatusIO, path, "%s: %v; what was being changed may or may not be: close the store and open it again", path, err)
 	e.Errno, e.Cause = vfs.Errno(err), err
 	return e
 }

@@ -83,8 +83,8 @@ func (f *folder) examine() (state, error) {
 	if st.codec > ZstdDict {
 		return st, errorf(StatusUnsupported, f.meta.Path(), "%s: expected a codec up to zstd_dict, got %v", f.meta.Path(), st.codec)
 	}
-	if s := st.slot; s.Arithmetic && (f.typed.Kind != Dense || st.codec != Raw || uint64(s.PerChunk)*f.typed.Width > uint64(f.limits.Chunk)) {
-		return st, corrupt(f.dir.Path()+"/"+journalName, "an arithmetic layout of %d records a chunk does not fit this store", s.PerChunk)
+	if err := f.checkFormula(journal.Path(), st.slot); err != nil {
+		return st, err
 	}
 	if st.metaOK && meta.Codec != c.Codec {
 		return st, corrupt(f.meta.Path(), "codec: expected %v as in %s, got %v", c.Codec, journalName, meta.Codec)
@@ -100,6 +100,9 @@ func (f *folder) examine() (state, error) {
 	}
 	r := c
 	if st.over != nil {
+		if st.slot.Arithmetic {
+			return st, corrupt(journal.Path(), "expected no redo record of checkpoint %d, whose layout is arithmetic, got one", c.Epoch)
+		}
 		r = st.over.header
 	}
 	if st.metaOK && meta.Epoch == c.Epoch && meta.Length < r.Length {
@@ -157,6 +160,30 @@ func (f *folder) newestSlot(journal vfs.File, st *state, found disk.MetaState) e
 	default:
 		return corrupt(journal.Path(), "no valid checkpoint of this store")
 	}
+}
+
+// checkFormula refuses an arithmetic slot of a store that cannot be one, or whose
+// tail is elsewhere than the formula says (FORMAT 7, "Arithmetic").
+func (f *folder) checkFormula(path string, s disk.Slot) error {
+	if !s.Arithmetic {
+		return nil
+	}
+	if f.typed.Kind != Dense || s.Meta.Codec != Raw {
+		return corrupt(path, "an arithmetic layout: expected a dense store of codec raw, got %v", s.Meta.Codec)
+	}
+	per := uint64(f.limits.Chunk) / max(f.typed.Width, 1)
+	if uint64(s.PerChunk) != per {
+		return corrupt(path, "an arithmetic layout: expected %d records of %d bytes a chunk, got %d", per, f.typed.Width, s.PerChunk)
+	}
+	var chunk, offset uint64
+	if n := s.Meta.Length; n > 0 {
+		chunk, offset = (n-1)/per, ((n-1)%per+1)*f.typed.Width
+	}
+	if uint64(s.Meta.TailChunk) != chunk || uint64(s.Meta.TailOffset) != offset {
+		return corrupt(path, "an arithmetic layout: expected the tail of %d records at chunk %d, offset %d, got chunk %d, offset %d",
+			s.Meta.Length, chunk, offset, s.Meta.TailChunk, s.Meta.TailOffset)
+	}
+	return nil
 }
 
 // checkLength refuses lengths that the table files cannot hold before anything

@@ -21,10 +21,16 @@ const (
 
 // fullChild is the child. It prints what went wrong and fails.
 func fullChild(dir string) {
-	err := enterFull(dir)
+	above, err := aboveLimit(dir)
+	if err == nil {
+		err = enterFull(dir)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(fullForbidden)
+	}
+	for _, change := range above {
+		err = errors.Join(err, change())
 	}
 	for _, codec := range []Codec{Raw, Zstd} {
 		if err == nil {

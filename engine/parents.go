@@ -14,7 +14,7 @@ func makeFolder(fs vfs.FS, path, what string) (vfs.Dir, error) {
 		return nil, notFolder(path, err)
 	}
 	if err != nil {
-		return nil, fileError("making the folder of the "+what, err)
+		return nil, changeError("making the folder of the "+what, err)
 	}
 	dir, err := fs.OpenDir(path)
 	if vfs.IsNotDir(err) || vfs.IsNotExist(err) { // a link to nothing

@@ -63,7 +63,7 @@ func (c *snapshot) begin(dest string) (err error) {
 	}
 	if err != nil {
 		_ = c.to.Close()
-		return fileError("starting a snapshot", err)
+		return changeError("starting a snapshot", err)
 	}
 	c.t = &Task{s: c.s, step: c.step, stop: c.stop}
 	for _, j := range c.jobs {

@@ -80,6 +80,8 @@ var sourceMutants = []sourceMutant{
 	{name: "tail of the same epoch only", edits: without("tail.go", "	limit := int64(st.meta.Length)\n", "	limit := int64(st.meta.Length)\n	if BUG && st.metaOK && st.meta.Epoch < st.slot.Meta.Epoch {\n		limit = 0\n	}\n")},
 	{name: "released before applied", edits: without("delete.go", "	if err := w.finishDelete(length, entries); err != nil {", "	if BUG {\n		_ = s.goShared()\n	}\n	if err := w.finishDelete(length, entries); err != nil {")},
 	{name: "tail believed", edits: without("tail.go", "		if !ok {\n", "		if !ok && !(BUG) {\n")},
+	{name: "an empty record anywhere", edits: without("tail.go", "	if e.Phys == 0 {\n", "	if BUG && e.Phys == 0 {\n		return true\n	}\n	if e.Phys == 0 {\n"),
+		to: script{ops: "append append", fits: hasEmpty, at: writes(disk.MetaSize), last: true, per: 400, deep: never}},
 	{name: "cut without a mark", edits: without("trim.go", "		if _, err := w.meta.WriteAt(b[:], 0); err != nil {", "		if BUG {\n		} else if _, err := w.meta.WriteAt(b[:], 0); err != nil {"),
 		try: func() error {
 			return diesAnywhere(setting{o: smallDense(Raw)}, "append append sync", "abort", "append sync", 250)
@@ -91,6 +93,8 @@ var sourceMutants = []sourceMutant{
 }
 
 func isOld(c setting) bool { return c.version4 }
+
+func hasEmpty(c setting) bool { return c.o.AllowEmpty && isSmall(c) }
 
 func smallDense(codec Codec) Options {
 	o := denseOptions(12, codec)

@@ -311,7 +311,7 @@ func (s *Store) Info() (Info, error) {
 		Identity: s.identity, Kind: s.typed.Kind, Mode: s.opts.Mode, Codec: s.codec,
 		Version: s.st.version, StoreID: s.typed.StoreID, Epoch: s.epoch(),
 		AllowEmpty: s.typed.Flags&disk.FlagAllowEmpty != 0,
-		Unsynced:   s.w != nil && s.w.pending && s.w.redo == 0, Dirty: s.st.dirty, Lockable: s.lockable,
+		Unsynced:   s.w != nil && s.w.unsynced(), Dirty: s.st.dirty, Lockable: s.lockable,
 	}, nil
 }
 
@@ -322,7 +322,9 @@ func (s *Store) epoch() uint64 {
 		return 0
 	}
 	due := uint64(0)
-	if s.st.dirty || s.w != nil && s.w.pending {
+	// Of another writer this handle may see records that its checkpoint lacks.
+	more := uint64(s.st.length) > s.st.slot.Meta.Length
+	if s.st.dirty || more || s.w != nil && s.w.pending {
 		due = 1
 	}
 	return uint64(s.st.slot.Meta.Epoch) + due

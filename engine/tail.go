@@ -26,26 +26,20 @@ func (f *folder) acceptTail(st *state) error {
 			return err
 		}
 	}
-	t := tail{f: f, st: st, chunkID: -1, taken: map[uint32]int64{st.tailChunk: int64(st.tailOffset)}}
+	t := tail{f: f, st: st, chunks: map[uint32]*openChunk{}, taken: map[uint32]*spans{}, endChunk: st.tailChunk, endOffset: st.tailOffset}
 	defer t.close()
-	start, end := st.length, [2]uint32{st.tailChunk, st.tailOffset}
-	ends := end // after the last whole pair
-	for i := start; i < limit; i++ {
-		e, ok, err := t.accept(i)
+	for i := st.length; i < limit; i++ {
+		ok, err := t.accept(i)
 		if err != nil {
 			return err
 		}
 		if !ok {
 			break
 		}
-		if e.Chunk > end[0] || e.Chunk == end[0] && e.Offset+e.Phys > end[1] {
-			end = [2]uint32{e.Chunk, e.Offset + e.Phys}
-		}
 		if f.typed.Kind == Dense || i%2 == 1 {
-			st.length, ends = i+1, end
+			st.length, st.tailChunk, st.tailOffset = i+1, t.endChunk, t.endOffset
 		}
 	}
-	st.tailChunk, st.tailOffset = ends[0], ends[1]
 	return nil
 }
 
@@ -77,55 +71,105 @@ type tail struct {
 	locs  []byte
 	sums  []byte
 
-	chunkID   int64
+	openChunk                       // the current one
+	chunks    map[uint32]*openChunk // open, or known to be missing
+	buf       []byte                // for a piece of a record
+
+	taken     map[uint32]*spans // by chunk, what accepted records fill
+	endChunk  uint32            // the greatest end of those records
+	endOffset uint32            // and of the checkpoint's tail
+}
+
+// tailChunks is how many chunks are kept open: those that a few workers at the
+// end of one and the beginning of the next write side by side.
+const tailChunks = 4
+
+type openChunk struct {
 	chunk     vfs.File // nil: missing
 	chunkSize int64
-	taken     map[uint32]int64 // bytes of each chunk that accepted records fill
-	buf       []byte           // for a piece of a record
 }
 
 // accept says whether record i is whole: both entries present, placed at or
-// past the checkpoint's tail and inside its chunk, of the right sum, and where
-// the formula puts it in an arithmetic store.
-func (t *tail) accept(i int64) (e disk.Entry, ok bool, err error) {
+// past the checkpoint's tail and inside its chunk, apart from those accepted
+// before, of the right sum, and where the formula puts it in an arithmetic store.
+func (t *tail) accept(i int64) (ok bool, err error) {
 	k := i - t.first
 	if k < 0 || k >= int64(len(t.locs)/disk.EntrySize) || t.locs == nil {
 		if err := t.load(i); err != nil {
-			return e, false, err
+			return false, err
 		}
 		k = 0
 	}
 	if int64(len(t.locs)) < (k+1)*disk.EntrySize || int64(len(t.sums)) < (k+1)*disk.SumSize {
-		return e, false, nil
+		return false, nil
 	}
-	e = disk.DecodeEntry(t.locs[k*disk.EntrySize:])
+	e := disk.DecodeEntry(t.locs[k*disk.EntrySize:])
 	c := t.st.slot.Meta
 	if e.Chunk < c.TailChunk || e.Chunk == c.TailChunk && e.Offset < c.TailOffset {
-		return e, false, nil
+		return false, nil
 	}
 	if t.st.slot.Arithmetic && e != arithmeticEntry(i, uint32(t.f.typed.Width), t.st.slot.PerChunk) {
-		return e, false, nil
+		return false, nil
+	}
+	if !t.plausible(e) {
+		return false, nil
 	}
 	if err := t.open(e.Chunk); err != nil || t.chunk == nil {
-		return e, false, err
+		return false, err
 	}
-	// Records that share bytes are no append's, and could take for ever to read.
-	room := min(t.chunkSize, t.f.limits.Chunk)
-	if int64(e.Offset)+int64(e.Phys) > room || t.taken[e.Chunk]+int64(e.Phys) > room {
-		return e, false, nil
+	if int64(e.Offset)+int64(e.Phys) > min(t.chunkSize, t.f.limits.Chunk) || !t.take(e) {
+		return false, nil
 	}
 	if n := int(min(int64(e.Phys), sumPiece)); n > len(t.buf) {
 		t.buf = make([]byte, n)
 	}
 	sum, err := sumAt(t.chunk, int64(e.Offset), e, t.buf)
 	if errors.Is(err, io.EOF) {
-		return e, false, nil
+		return false, nil
 	}
 	if err != nil {
-		return e, false, fileError("reading the tail", err)
+		return false, fileError("reading the tail", err)
 	}
-	t.taken[e.Chunk] += int64(e.Phys)
-	return e, sum == binary.LittleEndian.Uint32(t.sums[k*disk.SumSize:]), nil
+	return sum == binary.LittleEndian.Uint32(t.sums[k*disk.SumSize:]), nil
+}
+
+// plausible says whether an append can have written such lengths. What cannot be
+// is not read for its sum: it may claim gigabytes.
+func (t *tail) plausible(e disk.Entry) bool {
+	takesEmpty := t.f.typed.Flags&disk.FlagAllowEmpty != 0
+	switch {
+	case int64(e.Logic) > t.f.limits.Record, e.Logic == 0 && !takesEmpty:
+		return false
+	case t.f.typed.Kind == Dense && uint64(e.Logic) != t.f.typed.Width:
+		return false
+	case t.st.codec == Raw:
+		return e.Phys == e.Logic
+	}
+	return e.Phys > 0 && int64(e.Logic) <= maxRatio*int64(e.Phys)
+}
+
+// take claims the place of a record, which is inside its chunk, and says whether
+// an append can have put it there. Sums leave the address out: where records
+// repeat, the entry of one that is torn can lead to another and hold. Records
+// that share bytes could also take for ever to read. An empty one has no bytes
+// to tell by, and lies where those before it end.
+func (t *tail) take(e disk.Entry) bool {
+	if e.Phys == 0 {
+		return e.Chunk == t.endChunk && e.Offset == t.endOffset
+	}
+	s := t.taken[e.Chunk]
+	if s == nil {
+		s = new(spans)
+		t.taken[e.Chunk] = s
+	}
+	end := e.Offset + e.Phys
+	if !s.add(e.Offset, end) {
+		return false
+	}
+	if e.Chunk > t.endChunk || e.Chunk == t.endChunk && end > t.endOffset {
+		t.endChunk, t.endOffset = e.Chunk, end
+	}
+	return true
 }
 
 // sumAt computes the sum of a record whose bytes lie in file from off on. It
@@ -177,26 +221,35 @@ func (f *folder) readSome(name string, off, n int64) ([]byte, error) {
 
 // open makes a chunk the current one; a missing one leaves t.chunk nil.
 func (t *tail) open(id uint32) error {
-	if t.chunkID == int64(id) {
+	if known := t.chunks[id]; known != nil {
+		t.openChunk = *known
 		return nil
 	}
-	t.close()
-	t.chunkID = int64(id)
+	if len(t.chunks) >= tailChunks {
+		t.close()
+	}
+	t.openChunk = openChunk{}
 	file, err := t.f.dir.Open(numbered(int(id), chunkExt), vfs.Read)
-	if vfs.IsNotExist(err) {
-		return nil
-	}
-	if err != nil {
+	if err != nil && !vfs.IsNotExist(err) {
 		return oddFile(err)
 	}
-	t.chunk = file
-	t.chunkSize, err = file.Size()
-	return fileError("reading the tail", err)
+	if err == nil {
+		t.chunk = file
+		if t.chunkSize, err = file.Size(); err != nil {
+			_ = file.Close()
+			return fileError("reading the tail", err)
+		}
+	}
+	known := t.openChunk
+	t.chunks[id] = &known
+	return nil
 }
 
 func (t *tail) close() {
-	if t.chunk != nil {
-		_ = t.chunk.Close()
-		t.chunk = nil
+	for _, c := range t.chunks {
+		if c.chunk != nil {
+			_ = c.chunk.Close()
+		}
 	}
+	clear(t.chunks)
 }

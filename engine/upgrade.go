@@ -100,6 +100,12 @@ func (w *writer) newUpgrade(st state) (*upgrade, error) {
 	if u.arithmetic = s.codec == Raw && s.typed.Kind == Dense; u.arithmetic {
 		u.perChunk = uint32(s.limits.Chunk / int64(s.typed.Width))
 	}
+	// The last step writes it, when it is too late to refuse.
+	if f, err := s.dir.Open(newName, vfs.Write); err == nil {
+		_ = f.Close()
+	} else if !vfs.IsNotExist(err) {
+		return nil, notWritable(s.path, err)
+	}
 	if err := w.journal.Truncate(0); err != nil {
 		return nil, fileError("upgrading", err)
 	}

@@ -105,7 +105,7 @@ func sound(s *Store) error {
 	if err := task.Run(); err != nil {
 		return err
 	}
-	for _, bad := range task.bad {
+	if bad, err := task.Bad(0); err == nil {
 		return fmt.Errorf("verify: %w", bad)
 	}
 	return nil

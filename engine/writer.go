@@ -83,7 +83,7 @@ func (s *Store) mayWrite() error {
 		return errorf(StatusReadOnly, s.path, "%s: the file system has no locks, so the store can only be read", s.path)
 	}
 	if err := s.dir.Writable(); err != nil {
-		return s.notWritable(err)
+		return notWritable(s.path, err)
 	}
 	return nil
 }
@@ -93,12 +93,12 @@ func (s *Store) mayWrite() error {
 func (s *Store) lockJournal(take func(file vfs.File, exclusive bool) error) (*writer, error) {
 	meta, err := s.dir.Open(metaName, vfs.Write)
 	if err != nil {
-		return nil, s.notWritable(err)
+		return nil, notWritable(s.path, err)
 	}
 	journal, err := s.dir.Open(journalName, vfs.Create)
 	if err != nil {
 		_ = meta.Close()
-		return nil, s.notWritable(err)
+		return nil, notWritable(s.path, err)
 	}
 	w := &writer{s: s, journal: journal, meta: meta, files: map[string]*outFile{}}
 	if err = take(journal, true); err == nil {
@@ -113,10 +113,11 @@ func (s *Store) lockJournal(take func(file vfs.File, exclusive bool) error) (*wr
 	return w, nil
 }
 
-// notWritable says that a file may not be opened for writing.
-func (s *Store) notWritable(err error) error {
+// notWritable says that a file of the store at path may not be opened for
+// writing.
+func notWritable(path string, err error) error {
 	if vfs.IsReadOnly(err) {
-		e := errorf(StatusReadOnly, vfs.PathOf(err), "%s cannot be written: %v", s.path, err)
+		e := errorf(StatusReadOnly, vfs.PathOf(err), "%s cannot be written: %v", path, err)
 		e.Errno, e.Cause = vfs.Errno(err), err
 		return e
 	}
@@ -224,13 +225,14 @@ func (w *writer) usable() error {
 }
 
 // poison ends the writer's role after a failure whose outcome is unknown. The
-// lock is given up at once, so that another handle can recover.
+// lock is given up at once, so that another handle can recover. It returns what
+// the caller is to be told.
 func (w *writer) poison(err error) error {
 	if w.broken == nil {
 		w.broken = err
 		_ = w.journal.Unlock()
 	}
-	return err
+	return unsettled(w.s.path, err)
 }
 
 // open opens a data file for writing, once; it makes one that is missing.
@@ -246,7 +248,7 @@ func (w *writer) open(name string) (*outFile, error) {
 		w.names = true
 	}
 	if err != nil {
-		return nil, w.s.notWritable(err)
+		return nil, notWritable(w.s.path, err)
 	}
 	f := &outFile{File: file}
 	w.files[name] = f
@@ -324,11 +326,20 @@ func (w *writer) sorted() []string {
 	return names
 }
 
+// unsynced tells that there are appends that a power cut may take away. Deletes
+// are durable with their redo record.
+func (w *writer) unsynced() bool { return w.pending && w.redo == 0 }
+
 // close checkpoints what is pending, and ends the role.
 func (w *writer) close() error {
 	var err error
-	if w.broken == nil && w.pending {
+	switch {
+	case w.broken == nil && w.pending:
 		err = w.checkpoint()
+	case w.broken != nil && w.unsynced():
+		e := errorf(StatusIO, w.s.path, "%s: the records appended since the last sync could not be made durable, because a write failed earlier (%v); open the store again and see what it holds", w.s.path, w.broken)
+		e.Errno, e.Cause = vfs.Errno(w.broken), w.broken
+		err = e
 	}
 	w.letGo()
 	return err

@@ -48,8 +48,8 @@ func DecodeSlot(b []byte) (Slot, bool) {
 		DictCRC:    binary.LittleEndian.Uint32(b[44:]),
 	}
 	// A CRC stops accidents, not forgers. PerChunk is a divisor: it must not
-	// be 0 where it is used.
-	ok := string(b[8:12]) == metaMagic && s.Meta.Version == metaVersion &&
+	// be 0 where it is used. Epochs start at 1: a mark is of the one before.
+	ok := string(b[8:12]) == metaMagic && s.Meta.Version == metaVersion && s.Meta.Epoch != 0 &&
 		flags&^flagArithmetic == 0 && s.Arithmetic == (s.PerChunk != 0) &&
 		[12]byte(b[48:60]) == [12]byte{}
 	if !ok {

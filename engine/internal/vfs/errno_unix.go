@@ -27,6 +27,9 @@ func isOneOf(err error, numbers ...unix.Errno) bool {
 // errNotDir is the system's word for a part of a path that is no folder.
 const errNotDir = unix.ENOTDIR
 
+// damage is the errors of a disk or a folder that is not as it was written.
+var damage = []unix.Errno{unix.EIO, unix.EBADMSG, unix.ELOOP}
+
 // IsFull tells that there is no room: on the disk, in a quota, or under a
 // limit of the file's size.
 func IsFull(err error) bool {

@@ -80,6 +80,9 @@ func isOneOf(err error, numbers ...syscall.Errno) bool {
 	return errors.As(err, &n) && slices.Contains(numbers, n)
 }
 
+// damage is the errors of a disk that is not as it was written.
+var damage = []syscall.Errno{errCrc, errIoDevice}
+
 // IsFull tells that there is no room: on the disk, or in a quota.
 func IsFull(err error) bool {
 	return isOneOf(err, errDiskFull, errHandleDiskFull,
