@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -39,6 +39,9 @@ class _LengthPlan:
             for start in range(0, len(self._store), _BLOCK)
         ]
         return np.concatenate([np.empty(0, np.uint32), *blocks])  # int64 if any block is
+
+    # What the multiple is called among the arguments.
+    MULTIPLE: ClassVar[str] = "multiple"
 
     def limits(self) -> tuple[int, int, int]:
         """The padded size, the records (0: no limit) and the multiple of a batch."""
@@ -123,6 +126,8 @@ class LengthBuckets(_LengthPlan):
         store: as for TokenBudget.
     """
 
+    MULTIPLE = "batch_size"
+
     def __init__(self, batch_size: int, store: Any) -> None:
         super().__init__(store)
         self._batch_size = as_int("batch_size", batch_size, 1, 1 << 31)
@@ -145,6 +150,7 @@ class BudgetSampler(StepSampler):
     Args:
         plan: which of them.
         seed, rank, world_size: as for Sampler.
+        length: the order is of so many records, the first ones. None: of all.
 
     Raises:
         TypeError, ValueError: an argument out of range, or a record that is longer
@@ -160,6 +166,7 @@ class BudgetSampler(StepSampler):
         *,
         rank: int | Literal["auto"] = 0,
         world_size: int = 1,
+        length: int | None = None,
     ) -> None:
         super().__init__(seed, rank, world_size)
         if not isinstance(plan, _LengthPlan):
@@ -168,10 +175,17 @@ class BudgetSampler(StepSampler):
             )
         self._plan = plan
         lengths = plan.lengths()
+        if length is not None:
+            lengths = _compact(lengths[: as_int("length", length, 1, len(lengths))])
         self._length = len(lengths)
         self._digest = digest(lengths)
         self._multiple = plan.limits()[2]
-        self._require_shares("multiple", self._multiple)
+        self._require_shares(plan.MULTIPLE, self._multiple)
+        if self._multiple > self._length:
+            raise ValueError(
+                f"{plan.MULTIPLE}: expected at most the number of records, {self._length}, "
+                f"got {self._multiple}"
+            )
         self._handle = self._new(lengths)
         cell, error = _native.ffi.new("int64_t *"), _native.scratch.error
         _native.check(_native.lib.lx_budget_batches(self._handle, cell, error), error)
@@ -235,7 +249,7 @@ class BudgetSampler(StepSampler):
         return {**self._plan.facts(), "lengths": self._digest}
 
     def _arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        return (self._plan,), {}
+        return (self._plan,), {"length": self._length}  # its store may have grown since
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._plan!r}, {self._tail()}"

@@ -10,15 +10,29 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
 
 import numpy as np
 
 from loaderx.zrecord import DenseStore, RaggedStore
 
 Slot = Mapping[str, "np.ndarray[Any, Any]"]
+
+# How long a wait for a free slot goes on before it is looked again.
+_TURN_SECONDS = 0.02
+
+
+class User(Protocol):
+    """What leases slots: the ring of a loader or of a pass."""
+
+    closed: bool
+
+    def give_up(self) -> None:
+        """Drop what was made ahead, so that its slots come back."""
+        ...
 
 
 class Lease:
@@ -51,6 +65,10 @@ class BufferRing:
     was given is the consumer's until it is released; batches are released in the
     order in which they were given. batch_at() does not use the ring.
 
+    A pass uses the ring of its loader, and several loaders may share one. Who waits
+    for a slot while others hold batches that they have made ahead makes them give
+    these up, and they make them again in their turn.
+
     Args:
         slots: for each batch, arrays by name of the stream: C-contiguous, writable,
             of the stream's dtype, of shape ``(n, *item_shape)`` with n at least the
@@ -59,21 +77,26 @@ class BufferRing:
         timeout: seconds that next() waits for a release when every slot is held.
 
     Raises:
-        TypeError: a slot is not a dict of NumPy arrays.
+        TypeError: a slot is not a dict of NumPy arrays, or timeout is no number.
         ValueError: no slot, an array that cannot be written to as it lies, or a
-            timeout that is not above 0.
+            timeout that is not above 0, or arrays that share memory.
     """
 
     def __init__(self, slots: Iterable[Slot], *, timeout: float = 10.0) -> None:
         self._slots = [dict(_checked(slot, place)) for place, slot in enumerate(slots)]
         if not self._slots:
             raise ValueError("slots: expected at least one, got none")
+        _require_apart(self._slots)
+        if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
+            raise TypeError(f"timeout: expected a number of seconds, got {timeout!r}")
         if not timeout > 0:
             raise ValueError(f"timeout: expected seconds above 0, got {timeout!r}")
         self._timeout = timeout
         self._free: deque[Slot] = deque(self._slots)
         self._given: dict[Lease, None] = {}
         self._released = threading.Condition()
+        self._users: weakref.WeakSet[User] = weakref.WeakSet()
+        self._awaiting: dict[User, None] = {}
 
     def __len__(self) -> int:
         """The number of slots."""
@@ -96,12 +119,14 @@ class BufferRing:
             ValueError: there is none.
         """
         with self._released:
-            lease = next(iter(self._given), None)
+            # Again if a signal handler has released the same one in between.
+            while (lease := next(iter(self._given), None)) is not None:
+                if self._given.pop(lease, False) is None:
+                    break
             if lease is None:
                 raise ValueError(
                     "release: expected a batch that was given and not released, got none"
                 )
-            del self._given[lease]
             del lease
             self._released.notify_all()
 
@@ -142,22 +167,43 @@ class BufferRing:
         """Keep a lease until release(). Of a second time nothing comes."""
         self._given[lease] = None
 
-    def wait(self, given_up: Callable[[], bool]) -> None:
-        """Wait for a free slot, in short turns.
+    def join(self, user: User) -> None:
+        """Note who leases slots, for as long as it exists."""
+        with self._released:
+            self._users.add(user)
+
+    def is_awaited(self, user: User) -> bool:
+        """Whether somebody else waits for a slot."""
+        return bool(self._awaiting) and list(self._awaiting) != [user]
+
+    def wait(self, user: User) -> None:
+        """Wait for a free slot, in short turns, and have others give up theirs.
+
+        They make nothing ahead until fed().
 
         Raises:
             TimeoutError: all are held for as long as the timeout says.
         """
         deadline = time.monotonic() + self._timeout
-        with self._released:
-            while not self._free and not given_up():
-                if time.monotonic() > deadline:
-                    raise TimeoutError(
-                        f"next: expected one of {len(self)} buffers to be released within "
-                        f"{self._timeout} s, got {self.held} held: call release() of the ring "
-                        "for each batch"
-                    )
-                self._released.wait(0.1)
+        self._awaiting[user] = None
+        while not self._free and not user.closed:
+            if time.monotonic() > deadline:
+                raise TimeoutError(
+                    f"next: expected one of {len(self)} buffers to be released within "
+                    f"{self._timeout} s, got {self.held} held: call release() of the ring "
+                    "for each batch"
+                )
+            with self._released:
+                others = [other for other in self._users if other is not user]
+            for other in others:
+                other.give_up()
+            with self._released:
+                if not self._free:
+                    self._released.wait(_TURN_SECONDS)
+
+    def fed(self, user: User) -> None:
+        """Note that somebody waits no more."""
+        self._awaiting.pop(user, None)
 
     def __reduce__(self) -> Any:
         raise TypeError(
@@ -184,6 +230,19 @@ def room(slot: Slot, name: str, records: int) -> np.ndarray[Any, Any] | None:
     if len(array) < records:
         raise ValueError(f"buffers: expected room for {records} records, got {len(array)}")
     return array[:records]
+
+
+def _require_apart(slots: list[dict[str, np.ndarray[Any, Any]]]) -> None:
+    """Raise ValueError for arrays that lie in the same memory. They are C-contiguous."""
+    spans = sorted(
+        (array.__array_interface__["data"][0], array.nbytes, f"{name!r} of slot {place}")
+        for place, slot in enumerate(slots)
+        for name, array in slot.items()
+        if array.nbytes
+    )
+    for (start, nbytes, before), (begin, _, after) in zip(spans, spans[1:]):
+        if begin < start + nbytes:
+            raise ValueError(f"slots: expected memory of its own for {after}, got that of {before}")
 
 
 def _checked(slot: Any, place: int) -> Slot:

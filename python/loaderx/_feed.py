@@ -15,7 +15,8 @@ from typing import Any, Callable, NamedTuple
 
 from loaderx import _native
 from loaderx._buffers import BufferRing, Lease
-from loaderx._ring import ENDLESS, Failed, Ring, Taken
+from loaderx._handover import Failed, Taken
+from loaderx._ring import ENDLESS, Ring
 from loaderx._ticket import Job
 from loaderx.errors import LoaderClosedError, ZrecordError, add_note
 
@@ -62,17 +63,21 @@ class Feed:
         self._workers = workers
         self._on_step = on_step
         self._buffers = buffers
-        self._turn = threading.Lock()
+        # Reentrant, for a signal handler that calls in just before the turn is noted.
+        self._turn = threading.RLock()
         # The thread that may take the rest of a ticket by the short way: it is not
         # within a transform, a sampler or on_step. 0: none may.
         self._owner = 0
         self._consumer = 0
+        # The step of the batch that on_step is being told of: it is not given yet.
+        self._telling: int | None = None
         _open_feeds.add(self)
 
     @property
     def step(self) -> int:
-        """The step of the batch that next() gives."""
-        return self.ring.consumed
+        """The step of the batch that next() gives; in on_step, of the one it is told of."""
+        telling = self._telling
+        return self.ring.consumed if telling is None else telling
 
     def next(self) -> Any:
         """The batch of the next step. An error closes the feed."""
@@ -111,9 +116,13 @@ class Feed:
         """Make next() go on with that step."""
         self.require_outside("seek")
         with self._turn:
-            self.account()
-            self.ring.seek(step)
-            self.accounted = step
+            self._consumer = _get_ident()
+            try:
+                self.account()
+                self.ring.seek(step)
+                self.accounted = step
+            finally:
+                self._consumer = 0
 
     def account(self) -> None:
         """Have the batches counted that were given since the last time."""
@@ -125,8 +134,8 @@ class Feed:
             self.ring.closed = True
             return
         self.account()
-        self.ring.close()
-        self.ring.join(_JOIN_SECONDS)
+        if self.ring.close():
+            self.ring.join(_JOIN_SECONDS)
         _open_feeds.discard(self)
 
     def __del__(self) -> None:
@@ -148,11 +157,20 @@ class Feed:
         if self._consumer == _get_ident() or self.ring.is_worker():
             raise ZrecordError(
                 f"{method}: expected a call from outside the loader, got one from within its "
-                "transform, sampler or on_step, which would wait for itself"
+                "transform, sampler, a signal handler or on_step, which would wait for itself"
             )
 
     def _wait(self) -> Taken | Failed:
         """Wait for the batch that workers make. Ctrl-C leaves the feed as it was."""
+        self.ring.waiting = True
+        try:
+            return self._await()
+        finally:
+            self.ring.waiting = False
+            if self._buffers is not None:
+                self._buffers.fed(self.ring)
+
+    def _await(self) -> Taken | Failed:
         while True:
             found = self.ring.take()
             if isinstance(found, Failed):
@@ -164,7 +182,7 @@ class Feed:
             since = time.perf_counter()
             self.require_open()
             if self._buffers is not None and self.ring.starved():
-                self._buffers.wait(lambda: self.ring.closed)
+                self._buffers.wait(self.ring)
             else:
                 self.ring.hire()
                 found.wait()
@@ -190,25 +208,41 @@ class Feed:
         """A slot to make a batch in, where there are any."""
         if self._buffers is None:
             return None
-        while (lease := self._buffers.lease()) is None:
-            self._buffers.wait(lambda: self.ring.closed)
-            self.require_open()
+        try:
+            while (lease := self._buffers.lease()) is None:
+                self._buffers.wait(self.ring)
+                self.require_open()
+        finally:
+            self._buffers.fed(self.ring)
         return lease
 
     def _tell(self, taken: Taken, waited: float, ready: int) -> Taken | Failed:
-        """Call the hook. If it fails the batch is not given, and its step is not done."""
+        """Call the hook. If it fails the batch is not given, and its step is not done.
+
+        What is no Exception, such as Ctrl-C, leaves the feed as it was.
+        """
         assert self._on_step is not None
         step = self.ring.consumed - 1
         try:
+            self._telling = step
             self._on_step(Step(step, waited, ready))
-        except BaseException as error:
+        except Exception as error:
             self.ring.pass_over(step)
+            failure: Exception = error
             if isinstance(error, StopIteration):
                 # Raised to the consumer it would end its loop as if all were well.
-                error, cause = RuntimeError(f"on_step raised StopIteration for step {step}"), error
-                error.__cause__ = cause
-            add_note(error, f"loaderx: in on_step of step {step}")
-            return Failed(error)
+                failure = RuntimeError(f"on_step raised StopIteration for step {step}")
+                failure.__cause__ = error
+            add_note(failure, f"loaderx: in on_step of step {step}")
+            return Failed(failure)
+        except BaseException:
+            if self._workers:
+                self.ring.put_back(taken)
+            else:
+                self.ring.pass_over(step)
+            raise
+        finally:
+            self._telling = None
         return taken
 
 
@@ -217,6 +251,15 @@ _open_feeds: weakref.WeakSet[Feed] = weakref.WeakSet()
 
 @atexit.register
 def _close_open_feeds() -> None:
-    """Stop workers before the interpreter takes things apart under them."""
-    for feed in list(_open_feeds):
-        feed.close()
+    """Stop workers before the interpreter takes things apart under them.
+
+    All are told before any is waited for, so that it takes no longer for many.
+    """
+    if _native.forked:
+        return
+    rings = [feed.ring for feed in list(_open_feeds)]
+    for ring in rings:
+        ring.close()
+    deadline = time.monotonic() + _JOIN_SECONDS
+    for ring in rings:
+        ring.join(deadline - time.monotonic())

@@ -64,6 +64,10 @@ class Mix:
                     f"weights: expected finite numbers above 0, got {value} for {name!r}"
                 )
         self._weights = dict(zip(weights, values.tolist()))
+        if subsets is not None and not isinstance(subsets, Mapping):
+            raise TypeError(
+                f"subsets: expected a dict of subsets by name, got {type(subsets).__name__}"
+            )
         given = dict(subsets or {})
         unknown = sorted(map(repr, given.keys() - self._weights.keys()))
         if unknown:

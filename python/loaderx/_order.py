@@ -106,7 +106,8 @@ class _Sequential:
 
     def __init__(self, sampler: Any) -> None:
         self._sampler = sampler
-        self._lock = threading.Lock()
+        # Reentrant, for a signal handler that takes a batch while one is counted as done.
+        self._lock = threading.RLock()
         self._drawn = 0
         self._first = 0  # of the steps kept
         self._kept: dict[int, IndexArray] = {}
@@ -148,8 +149,10 @@ def _noted(error: _Error, step: int) -> _Error:
 
 
 def _as_indices(given: Any, step: int) -> IndexArray:
-    """Take what a foreign sampler gave as indices."""
+    """Take what a foreign sampler gave as indices: a copy, since it may use its array again."""
     indices = np.asarray(given)
+    if not indices.size and not isinstance(given, np.ndarray):
+        indices = indices.astype(np.int64)  # NumPy makes floats of []
     if indices.ndim != 1 or indices.dtype.kind not in "iu":
         raise TypeError(
             f"sampler: expected a 1-D array of integers for step {step}, "
@@ -160,4 +163,4 @@ def _as_indices(given: Any, step: int) -> IndexArray:
         raise RecordIndexError(
             f"sampler: index {index} of step {step} is out of range", index=index
         )
-    return np.ascontiguousarray(indices, np.int64)
+    return np.array(indices, np.int64, order="C")

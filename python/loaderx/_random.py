@@ -20,17 +20,37 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 def takes_rng(transform: Any) -> bool:
     """Whether a transform wants ``(batch, rng)``.
 
-    It does if it must be given two arguments, or if its second is named rng. One
-    with another second argument that has a default is called as ever.
+    It does if it must be given two arguments, or if its second is named rng; also if
+    it must be given rng by keyword. One with another second argument that has a
+    default is called as ever.
     """
-    try:
-        parameters = list(inspect.signature(transform).parameters.values())
-    except (TypeError, ValueError):
-        return False  # some callables written in C do not tell
+    parameters = _parameters(transform)
     places = [p for p in parameters if p.kind in _POSITIONAL]
+    if _by_keyword(parameters):
+        return True
     if len(places) < 2:
         return False
     return places[1].name == "rng" or places[1].default is inspect.Parameter.empty
+
+
+def with_rng(transform: Any) -> Any:
+    """The transform, to be called by place if it takes rng by keyword only."""
+    if _by_keyword(_parameters(transform)):
+        return lambda batch, rng: transform(batch, rng=rng)
+    return transform
+
+
+def _parameters(transform: Any) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(transform).parameters.values())
+    except (TypeError, ValueError):
+        return []  # some callables written in C do not tell
+
+
+def _by_keyword(parameters: list[inspect.Parameter]) -> bool:
+    return any(
+        p.name == "rng" and p.kind is p.KEYWORD_ONLY and p.default is p.empty for p in parameters
+    )
 
 
 def generator(seed: int, step: int, rank: int) -> np.random.Generator:

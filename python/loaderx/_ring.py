@@ -11,16 +11,19 @@ The consumer takes the first batch of a ticket under the ring's lock and the res
 without, because a lock costs as much as all else that a small batch does. It may
 be interrupted (Ctrl-C) between any two instructions, so what it changes is changed
 by one operation at the end, and it waits on a lock of its own, outside the ring's.
+
+A signal handler may call in while the consumer is within the lock, which is reentrant
+for that. One that closes then only says so, and the consumer finishes it on its way out.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections import deque
-from typing import Any, NamedTuple
+from typing import Any
 
-from loaderx._buffers import BufferRing, Lease
+from loaderx._buffers import BufferRing
+from loaderx._handover import Claim, Failed, Ready, Taken, Wait
 from loaderx._ticket import Job, Result
 
 # A ticket grows while it takes less than both; it shrinks when it takes far longer.
@@ -31,62 +34,6 @@ TICKET_STEPS = 256
 LINGER_SECONDS = 0.05
 # The end of a ring that has none: no step can be that far.
 ENDLESS = 1 << 63
-
-
-class Taken(NamedTuple):
-    """The next batch, whether another worker could be at work, and whose memory it is in."""
-
-    batch: Any
-    hire: bool
-    lease: Lease | None
-
-
-class Failed(NamedTuple):
-    """What made the next step fail."""
-
-    error: BaseException
-
-
-class Ready:
-    """What is not consumed yet of a ticket that was made.
-
-    Attributes:
-        first: its first step.
-        end: the step behind its last batch.
-        rest: the batches from the next one on. Taking one from the left is atomic,
-            and all that a consumer does.
-        error: why the step ``end`` failed, or None.
-        lease: the memory of the caller's that the batch is in, or None.
-    """
-
-    __slots__ = ("first", "end", "rest", "error", "lease")
-
-    def __init__(self, result: Result) -> None:
-        self.first = result.first
-        self.end = result.first + len(result.batches)
-        self.rest = deque(result.batches)
-        self.error = result.error
-        self.lease = result.lease
-
-
-class Claim(NamedTuple):
-    """A ticket to make: steps ``step`` to ``step + steps - 1``."""
-
-    generation: int
-    step: int
-    steps: int
-    lease: Lease | None
-
-
-class Wait(NamedTuple):
-    """A lock that opens when it is worth trying again."""
-
-    lock: threading.Lock
-
-    def wait(self) -> None:
-        """Wait for it, in short turns: a signal just before the wait would not end it."""
-        while not self.lock.acquire(timeout=0.2):
-            pass
 
 
 class Ring:
@@ -111,19 +58,28 @@ class Ring:
         self._job = job
         self._workers = workers
         self._prefetch = prefetch
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._busy = False  # within the lock, and a close has to wait for the way out
         self._room = threading.Condition(self._lock)
         self._waiter: Any = None
         self._threads: set[threading.Thread] = set()
         self._idle = 0
-        self._generation = 0
+        # Tickets in the making. What is in here no more is dropped when it arrives.
+        self._live: dict[int, Claim] = {}
         self._claimed = step
         self._steps = 1
         self._done: dict[int, Ready] = {}
+        self._done_bytes = 0
         self.current = Ready(Result(step))
         # One step for each batch that was put: those not consumed are ready.
         self._arrived = step
         self.closed = False
+        self.waiting = False
+        """Whether the consumer is waiting for a batch."""
+        # Whether what was made ahead was given up, and the consumer has not come since.
+        self._parked = False
+        if buffers is not None:
+            buffers.join(self)
 
     @property
     def consumed(self) -> int:
@@ -145,28 +101,73 @@ class Ring:
             One of: Taken; Failed, which stays so; or Wait, for trying again after.
         """
         with self._lock:
-            current = self.current
-            if not current.rest and current.end in self._done:
-                current = self.current = self._done[current.end]
-                del self._done[current.first]
-            if current.rest:
-                # The ring keeps nothing alive that it has given.
-                lease, current.lease = current.lease, None
-                batch = current.rest.popleft()
-                self._call()
-                return Taken(batch, self._missing() > 0, lease)
-            if current.error is not None:
-                return Failed(current.error)
+            self._busy = True
+            try:
+                return self._take()
+            finally:
+                self._leave()
+
+    def _take(self) -> Taken | Failed | Wait:
+        self._parked = False
+        current = self.current
+        if not current.rest and current.end in self._done:
+            current = self.current = self._done[current.end]
+            del self._done[current.first]
+            self._done_bytes -= current.nbytes
+        if current.rest:
+            # The ring keeps nothing alive that it has given.
+            lease, current.lease = current.lease, None
+            batch = current.rest.popleft()
             self._call()
-            waiter = self._waiter = threading.Lock()
-            waiter.acquire()
-            return Wait(waiter)
+            return Taken(batch, self._missing() > 0, lease)
+        if current.error is not None:
+            return Failed(current.error)
+        self._call()
+        waiter = threading.Lock()
+        waiter.acquire()
+        self._waiter = waiter
+        return Wait(waiter)
+
+    def put_back(self, taken: Taken) -> None:
+        """Have a batch that was taken be the next one again."""
+        with self._lock:
+            if not self.closed:
+                self.current.lease = taken.lease
+                self.current.rest.appendleft(taken.batch)
+
+    def give_up(self) -> None:
+        """Drop what was made ahead, for another ring that needs the buffers it is in.
+
+        It is made again in its turn. The batch that a consumer waits for is kept.
+        Tickets are of one step where there are buffers.
+        """
+        with self._lock:
+            if self._busy or self.closed:
+                return
+            self._busy = True
+            try:
+                self._drop_ahead()
+            finally:
+                self._leave()
+
+    def _drop_ahead(self) -> None:
+        if self.current.rest:
+            self.current.rest.clear()
+            self.current = Ready(Result(self.current.first))
+        first = self.consumed
+        kept = first if self.waiting else None
+        self._done = {step: ready for step, ready in self._done.items() if step == kept}
+        self._live = {step: claim for step, claim in self._live.items() if step == kept}
+        self._done_bytes = sum(ready.nbytes for ready in self._done.values())
+        self._arrived = first + sum(len(ready.rest) for ready in self._done.values())
+        self._claimed = first + len(self._done) + len(self._live)
+        self._parked = True
+        self._room.notify_all()
 
     def starved(self) -> bool:
         """Whether nothing is under way because every buffer is held."""
-        with self._lock:
-            held = self._buffers is not None and not self._buffers.free
-            return held and self._claimed == self.consumed
+        held = self._buffers is not None and not self._buffers.free
+        return held and self._claimed == self.consumed
 
     def hire(self) -> None:
         """Start the workers there is room for. They count themselves when they run.
@@ -174,9 +175,9 @@ class Ring:
         Raises:
             RuntimeError: the system gives no thread, and there is no worker at all.
         """
-        with self._lock:
-            missing = self._missing()
-        for _ in range(missing):
+        # Without the lock: who is one too many does not register, and who ends wakes
+        # the consumer, which then looks again.
+        for _ in range(self._missing()):
             # Daemons: at exit the loader's own hook stops them, and never for long.
             worker = threading.Thread(
                 target=_work, args=(self,), name="loaderx worker", daemon=True
@@ -196,23 +197,46 @@ class Ring:
     def seek(self, step: int) -> None:
         """Go on with another step; what is under way is dropped when it arrives."""
         with self._lock:
-            self._generation += 1
-            self._done = {}
-            self.current = Ready(Result(step))
-            self._claimed = self._arrived = step
-            self._room.notify_all()
+            self._busy = True
+            try:
+                self._live = {}
+                self._done, self._done_bytes = {}, 0
+                self.current = Ready(Result(step))
+                self._claimed = self._arrived = step
+                self._room.notify_all()
+            finally:
+                self._leave()
 
-    def close(self) -> None:
-        """Let workers and consumer end, and drop what was made ahead."""
+    def close(self) -> bool:
+        """Let workers and consumer end, and drop what was made ahead.
+
+        Returns:
+            False in a signal handler that has interrupted a call of the ring, which
+            will see to the rest.
+        """
+        self.closed = True
         with self._lock:
-            self.closed = True
-            self._done = {}
-            self._arrived = self.consumed
-            # Emptied too, for a consumer that has just looked it up.
-            current, self.current = self.current, Ready(Result(self._arrived))
-            current.rest.clear()
-            self._room.notify_all()
-            self._wake()
+            if self._busy:
+                return False
+            self._leave()
+            return True
+
+    def _leave(self) -> None:
+        """End a call that no close was to come in between, and do what a close has left."""
+        self._busy = False
+        if self.closed:
+            self._busy = True
+            self._drop()
+            self._busy = False
+
+    def _drop(self) -> None:
+        self._done, self._done_bytes = {}, 0
+        self._arrived = self.consumed
+        # Emptied too, for a consumer that has just looked it up.
+        current, self.current = self.current, Ready(Result(self._arrived))
+        current.rest.clear()
+        self._room.notify_all()
+        self._wake()
 
     def is_worker(self) -> bool:
         """Whether the calling thread is one of the ring's workers."""
@@ -221,9 +245,7 @@ class Ring:
     def join(self, seconds: float) -> None:
         """Wait for the workers to end, but no longer than that, and never for oneself."""
         deadline = time.monotonic() + seconds
-        with self._lock:
-            threads = self._threads - {threading.current_thread()}
-        for thread in threads:
+        for thread in self._threads.copy() - {threading.current_thread()}:
             thread.join(max(0.0, deadline - time.monotonic()))
 
     # ---- the workers' side ----
@@ -251,8 +273,9 @@ class Ring:
                     lease = None if self._buffers is None else self._buffers.lease()
                     if self._buffers is None or lease is not None:
                         step, steps = self._claimed, min(self._ticket(), self._end - self._claimed)
+                        claim = self._live[step] = Claim(step, steps, lease)
                         self._claimed = step + steps
-                        return Claim(self._generation, step, steps, lease)
+                        return claim
                 if waited:
                     return None
                 self._idle += 1
@@ -264,9 +287,11 @@ class Ring:
     def put(self, claim: Claim, result: Result) -> None:
         """Hand over a ticket's result, and learn from it how large tickets should be."""
         with self._lock:
-            if claim.generation != self._generation or self.closed:
+            if self._live.get(claim.step) is not claim or self.closed:
                 return
+            del self._live[claim.step]
             self._done[result.first] = Ready(result)
+            self._done_bytes += result.nbytes
             self._arrived += len(result.batches)
             self._measure(result, claim.steps)
             if claim.steps == self._steps and result.error is None:
@@ -287,21 +312,39 @@ class Ring:
 
     def _window(self) -> int:
         """How many steps may be claimed and not consumed."""
-        window = max(self._prefetch + self._workers, self._steps * (self._workers + 1))
-        if self._max_memory is None:
-            return window
-        return max(1, min(window, self._max_memory // max(1, self._step_bytes)))
+        return max(self._prefetch + self._workers, self._steps * (self._workers + 1))
 
     def _ticket(self) -> int:
         """How many steps a ticket has now."""
-        return self._steps if self._max_memory is None else min(self._steps, self._window())
+        return self._steps if self._max_memory is None else min(self._steps, self._fit(0))
 
     def _free(self) -> int:
         """How many steps may be claimed now."""
         if self._claimed >= self._end:
             return 0
-        free = self._window() - (self._claimed - self._held_from())
-        return free if self._buffers is None else min(free, self._buffers.free)
+        held = self._claimed - self._held_from()
+        free = self._window() - held
+        if self._max_memory is not None:
+            fit = self._fit(self._held_bytes()) - (self._claimed - self._arrived)
+            free = min(free, fit)
+        if self._buffers is None:
+            return free
+        if self._parked or self._buffers.is_awaited(self):
+            free = min(free, int(self.waiting) - held)
+        return min(free, self._buffers.free)
+
+    def _fit(self, held: int) -> int:
+        """How many steps max_memory has room for beside what is held, each as the largest so far.
+
+        Of nothing held there is always room for one.
+        """
+        assert self._max_memory is not None
+        fit = (self._max_memory - held) // max(1, self._step_bytes)
+        return fit if held else max(1, fit)
+
+    def _held_bytes(self) -> int:
+        """What the batches take that were made and not given, those of a ticket together."""
+        return self._done_bytes + (self.current.nbytes if self.current.rest else 0)
 
     def _held_from(self) -> int:
         """The first step whose memory counts: batches of a ticket share theirs."""
@@ -326,6 +369,8 @@ class Ring:
     def _resize(self, result: Result) -> None:
         if self._buffers is not None:
             return  # a slot holds one batch
+        if self._max_memory is not None and not self._job.even:
+            return  # small batches say nothing of those that come after them in a ticket
         small = result.seconds < TICKET_SECONDS and 2 * result.nbytes <= TICKET_BYTES
         if small and self._steps < TICKET_STEPS:
             self._steps *= 2

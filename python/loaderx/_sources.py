@@ -45,11 +45,12 @@ class Located(NamedTuple):
 class Mixed:
     """The streams of several sources, whose names and types are the same."""
 
-    def __init__(self, sources: Mapping[str, Mapping[str, Stream]], ragged: str) -> None:
+    def __init__(
+        self, sources: Mapping[str, Mapping[str, Stream]], lengths: Mapping[str, int], ragged: str
+    ) -> None:
         self._sources = list(sources.values())
         self.names = list(self._sources[0])
-        lengths = [len(next(iter(streams.values()))) for streams in self._sources]
-        self._starts = np.cumsum([0, *lengths[:-1]])
+        self._starts = np.cumsum([0, *(lengths[name] for name in sources)])[:-1]
         self._ragged = ragged
 
     def locate(self, index: IndexArray) -> Located:
@@ -99,8 +100,15 @@ class Mixed:
         return self._sources[0]
 
 
-def as_sources(streams: Any, names: list[str]) -> dict[str, dict[str, Stream]]:
+def as_sources(
+    streams: Any, names: list[str], kept: Mapping[str, Any] | None = None
+) -> dict[str, dict[str, Stream]]:
     """Check the streams of a mix's sources, and give them in its order.
+
+    Args:
+        streams: streams by name, in a dict by source.
+        names: of the sources.
+        kept: for each, the lengths to keep to, as common_length takes them.
 
     Raises:
         TypeError: not dicts of stores by name, in a dict by source.
@@ -121,7 +129,7 @@ def as_sources(streams: Any, names: list[str]) -> dict[str, dict[str, Stream]]:
         )
     sources = {name: as_streams(streams[name], f"streams of {name!r}") for name in names}
     for name, source in sources.items():
-        common_length(source, f"streams of {name!r}")
+        common_length(source, f"streams of {name!r}", kept and kept[name])
         if SOURCE in source:
             raise ValueError(
                 f"streams of {name!r}: expected another name than {SOURCE!r}, under which a "

@@ -30,7 +30,10 @@ def fingerprints(streams: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fingerprint(store: DenseStore | RaggedStore) -> dict[str, Any]:
-    """What tells a stream from another one. store_id is None before format version 5."""
+    """What tells a stream from another one, and from itself at another time.
+
+    store_id and epoch are None before format version 5.
+    """
     info = _native.ffi.new("lx_store_info *")
     status = _native.lib.lx_store_info_of(store._handle, info, _native.scratch.error)
     if status:
@@ -45,6 +48,25 @@ def fingerprint(store: DenseStore | RaggedStore) -> dict[str, Any]:
         "item_shape": identity.get("item_shape"),
         "length": len(store),
         "store_id": int(info.store_id) or None,
+        "epoch": int(info.epoch) or None,
+    }
+
+
+def as_before(found: dict[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """Fingerprints of streams that have grown, as they were when the others were taken."""
+    return {
+        name: {**facts, "length": before[name]["length"], "epoch": before[name]["epoch"]}
+        if isinstance(facts.get("kind"), str)
+        else as_before(facts, before[name])
+        for name, facts in found.items()
+    }
+
+
+def lengths_of(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The lengths in fingerprints, by name; of a mix, by name in each source."""
+    return {
+        name: facts["length"] if isinstance(facts.get("kind"), str) else lengths_of(facts)
+        for name, facts in found.items()
     }
 
 
@@ -78,7 +100,12 @@ def _same_streams(
     """Compare the streams of a loader, or those of one source of a mix."""
     if not isinstance(given, dict):
         raise TypeError(f"state: expected {where} to be a dict, got {type(given).__name__}")
-    _same(where, sorted(given), sorted(own))
+    _same(where, sorted(map(str, given)), sorted(own))
+    for name in given:
+        if not isinstance(name, str):
+            raise TypeError(
+                f"state: expected names in {where} that are str, got {type(name).__name__} {name!r}"
+            )
     for name, facts in own.items():
         if isinstance(facts.get("kind"), str):
             _same_stream(f" of stream {name!r}{source}", given[name], facts, strict)
@@ -97,6 +124,11 @@ def _same_stream(where: str, given: Any, own: dict[str, Any], strict: bool) -> N
     if strict and None not in (store_id, own["store_id"]):
         remedy = "; strict=False takes another store, such as a copy"
         _same("store_id" + where, store_id, own["store_id"], remedy)
+    # States of before there was this field are taken without it.
+    epoch = given.get("epoch")
+    if strict and None not in (epoch, own["epoch"]):
+        remedy = "; the store was changed since, strict=False takes it as it is now"
+        _same("epoch" + where, epoch, own["epoch"], remedy)
 
 
 def _field(state: dict[str, Any], name: str, where: str) -> Any:

@@ -25,12 +25,14 @@ class Work:
 class Stats:
     """The sums of a loader, those of its finite passes included.
 
-    The consumer's numbers change in its turn only, the workers' under a lock.
+    The consumer's numbers change in its turn only, the workers' under a lock. It is
+    reentrant, because a signal handler may ask for the numbers wherever the consumer is.
     """
 
     def __init__(self, names: list[str]) -> None:
         self._names = names
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._counting = False
         self._sampling = 0.0
         self._reading = [0.0] * len(names)
         self._nbytes = [0] * len(names)
@@ -55,9 +57,15 @@ class Stats:
     def given(self, feed: Any) -> None:
         """Count the batches that a feed has given since it was last asked."""
         with self._lock:
-            step = feed.step
-            self._steps += step - feed.accounted
-            feed.accounted = step
+            if self._counting:
+                return  # from within a signal handler, in the middle of the same
+            self._counting = True
+            try:
+                step = feed.step
+                self._steps += step - feed.accounted
+                feed.accounted = step
+            finally:
+                self._counting = False
 
     def asked(self, now: float, ready: int) -> None:
         """Count that the consumer asks for the first batch of a ticket, with so many ready."""

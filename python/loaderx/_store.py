@@ -16,7 +16,7 @@ from loaderx import _memory, _native
 from loaderx._append import Turn, run_batch
 from loaderx._index import INT64_MAX, IndexArray, normalize, normalize_set
 from loaderx._open import Opened, Wanted, open_store
-from loaderx.errors import ForkedProcessError, StoreClosedError, StoreMismatchError
+from loaderx.errors import ForkedProcessError, StoreClosedError, StoreIOError, StoreMismatchError
 
 _CLOSED = 3
 _ndarray = np.ndarray
@@ -199,7 +199,9 @@ class Store:
         forgets the store, which stays the parent's.
 
         Raises:
-            StoreIOError: the records could not be made durable. It is closed.
+            StoreIOError: the records appended since the last sync could not be made
+                durable, now or because a write failed earlier. It is closed. Where
+                a with statement ends with another exception, this is a warning.
         """
         if _native.forked:
             self._handle = 0
@@ -222,29 +224,46 @@ class Store:
         self._require_open()
         return self
 
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        try:
+            self.close()
+        except StoreIOError as failed:
+            if error is None:
+                raise
+            # The block's own exception is the one to be seen.
+            warnings.warn(f"closing the store failed, too: {failed}", RuntimeWarning, stacklevel=2)
 
     def __del__(self) -> None:
         self._end()
 
     def _end(self) -> None:
-        """Close a store that nobody closed, with a warning if records could be lost."""
+        """Close a store that nobody closed, with a warning if records could be lost.
+
+        Nobody is there to catch an exception: a close that fails is a warning, too.
+        """
         if not self._handle or _native.forked:
             return
         info = _native.ffi.new("lx_store_info *")
         status = _native.lib.lx_store_info_of(self._handle, info, _native.ffi.NULL)
+        unsynced = status == 0 and info.unsynced
         try:
-            if status == 0 and info.unsynced:
-                warnings.warn(
-                    f"the store {self._path} was not closed and has appended records that were not "
-                    "synced; they are now: call close(), or use it in a with statement",
-                    ResourceWarning,
-                    stacklevel=2,
-                    source=self,
-                )
-        finally:
             self.close()
+        except StoreIOError as failed:
+            warnings.warn(
+                f"the store {self._path} was not closed, and closing it failed: {failed}",
+                RuntimeWarning,
+                stacklevel=2,
+                source=self,
+            )
+            return
+        if unsynced:
+            warnings.warn(
+                f"the store {self._path} was not closed and has appended records that were not "
+                "synced; they are now: call close(), or use it in a with statement",
+                ResourceWarning,
+                stacklevel=2,
+                source=self,
+            )
 
     # ---- processes ----
 

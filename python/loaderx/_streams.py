@@ -118,9 +118,19 @@ def as_streams(streams: Any, whose: str = "streams") -> dict[str, Stream]:
     return dict(streams)
 
 
-def common_length(streams: Mapping[str, Stream], whose: str = "streams") -> int:
-    """The one length of all streams. Raises ValueError."""
+def common_length(
+    streams: Mapping[str, Stream], whose: str = "streams", kept: Mapping[str, int] | None = None
+) -> int:
+    """The one length of all streams. Raises ValueError.
+
+    Args:
+        streams: the stores by name.
+        whose: how messages name them.
+        kept: the lengths they had, which counts if they have grown since.
+    """
     lengths = {name: len(store) for name, store in streams.items()}
+    if kept is not None:
+        lengths = {name: min(length, kept[name]) for name, length in lengths.items()}
     named = ", ".join(f"{name!r} has {length}" for name, length in lengths.items())
     if len(set(lengths.values())) != 1:
         raise ValueError(f"{whose}: expected stores of equal length, got: {named}")

@@ -138,6 +138,6 @@ def as_weights(name: str, weights: Mapping[str, float]) -> np.ndarray[Any, np.dt
     for key, value in weights.items():
         if not isinstance(key, str):
             raise TypeError(f"{name}: expected names that are str, got {type(key).__name__}")
-        if isinstance(value, (bool, str)) or not hasattr(value, "__float__"):
+        if isinstance(value, (bool, str)) or not hasattr(value, "__float__") or np.ndim(value):
             raise TypeError(f"{name}: expected a number for {key!r}, got {value!r}")
     return np.array([float(value) for value in weights.values()])

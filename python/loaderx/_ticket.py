@@ -60,6 +60,7 @@ class Job:
         max_threads: of the engine, for a read.
         stats: where to count what it took.
         ragged: how ragged streams are given.
+        even: whether every batch takes the same memory.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Job:
         max_threads: int,
         stats: Stats,
         ragged: str,
+        even: bool = True,
     ) -> None:
         self.reader = reader
         self.order = order
@@ -79,6 +81,7 @@ class Job:
         self.max_threads = max_threads
         self.stats = stats
         self.ragged = ragged
+        self.even = even
         self._ahead = Ahead(order, reader)
 
     def ordered(self, order: Order) -> Job:
@@ -189,8 +192,13 @@ class Job:
             return self.transform(batch)
         except StopIteration as error:
             # Raised to the consumer it would end its loop as if all were well.
-            raise RuntimeError(f"the transform raised StopIteration for step {step}") from error
+            stopped = RuntimeError(f"the transform raised StopIteration for step {step}")
+            self._note(stopped, step)
+            raise stopped from error
         except BaseException as error:
-            names = ", ".join(map(repr, self.reader.names))
-            add_note(error, f"loaderx: in the transform of step {step}, of streams {names}")
+            self._note(error, step)
             raise
+
+    def _note(self, error: BaseException, step: int) -> None:
+        names = ", ".join(map(repr, self.reader.names))
+        add_note(error, f"loaderx: in the transform of step {step}, of streams {names}")

@@ -20,9 +20,9 @@ from loaderx._epoch import Epoch, check_tail, plan_of
 from loaderx._feed import Feed, OnStep
 from loaderx._mode import Mode
 from loaderx._order import Order, order_of
-from loaderx._random import generator, takes_rng
+from loaderx._random import generator, takes_rng, with_rng
 from loaderx._ring import ENDLESS
-from loaderx._settle import facts_of, settle
+from loaderx._settle import Kept, facts_of, settle
 from loaderx._streams import as_ragged
 from loaderx._ticket import Job
 from loaderx.zrecord import DenseStore, RaggedStore
@@ -68,20 +68,25 @@ class DataLoader:
             draws from several sources, a TokenBudget or LengthBuckets forms
             batches of records of like lengths; batch_size and mode hold for a
             Mix only. A Sampler, MixSampler or BudgetSampler replaces seed, rank
-            and world_size too, and is taken up at its step. Or an object with
-            ``indices_at(step)`` or ``next()`` that gives 1-D integer arrays.
+            and world_size too, whatever these say, and is taken up at its step. Or
+            an object with ``indices_at(step)`` or ``next()`` that gives 1-D integer
+            arrays, which are copied.
         rank, world_size: which part of each batch this loader gives. rank="auto"
             takes both from torch.distributed if that is initialised, else from
-            RANK and WORLD_SIZE in the environment.
+            RANK and WORLD_SIZE in the environment. A sampler of one's own gives the
+            part itself, and says so by attributes of the same names.
         ragged: what a ragged stream gives: "list" arrays, "packed" a RaggedBatch,
             "padded" what its pad() gives, an array filled up with zeros and the
             lengths. For other padding, call pad() in the transform.
-        max_memory: bytes that batches made ahead and in the making may take, as they
-            are read; at least one batch is made. None: prefetch_size says it.
+        max_memory: bytes that batches may take, as they are read, until they are given;
+            one is always made. Batches in the making count as the largest so far.
+            So batches of one size stay within it, others exceed it by one batch for
+            each worker at most. None: prefetch_size says it.
         buffers: a BufferRing, memory of the caller's that dense streams are read into.
         on_step: called in the consumer's thread before each batch is given, with
             ``step``, ``waited`` (seconds for this batch) and ``ready`` (batches
-            made ahead) as attributes of its argument.
+            made ahead) as attributes of its argument. Until it returns, that batch is
+            the next one: state_dict() has its step.
 
     Raises:
         TypeError, ValueError: an argument outside what is described above; for
@@ -126,18 +131,22 @@ class DataLoader:
         self._transform = transform
         self._on_step = on_step
         self._fingerprints = _state.fingerprints(self._streams)
+        if isinstance(sampler, Kept):
+            self._fingerprints = _state.as_before(self._fingerprints, sampler.fingerprints)
         self._workers = self._num_workers
         if transform is None:
             self._workers = min(self._workers, int(_native.lib.lx_parallelism()))
+        random = self._random() if takes_rng(transform) else None
         self._job = Job(
             settled.reader,
             order_of(self._sampler),
-            transform,
-            self._random() if takes_rng(transform) else None,
+            with_rng(transform),
+            random,
             # Workers are parallel enough; only one alone lets the engine use other processors.
             0 if self._workers <= 1 else 1,
             _stats.Stats(settled.reader.names),
             ragged,
+            settled.even,
         )
         self._feed = self._feed_of(self._job.order, settled.step, ENDLESS)
 
@@ -263,7 +272,9 @@ class DataLoader:
 
         Raises:
             TypeError: the sampler has only next().
+            ForkedProcessError: in a forked child.
         """
+        _native.require_usable()
         self._require_pure("state_dict")
         return {
             "version": _state.VERSION,
@@ -308,7 +319,11 @@ class DataLoader:
           taken from all that the process had read from disk since the loader was
           made; too high where records are compressed. None if the system does
           not tell, or nothing was read.
+
+        Raises:
+            ForkedProcessError: in a forked child.
         """
+        _native.require_usable()
         self._feed.account()
         return self._job.stats.numbers()
 
@@ -318,6 +333,9 @@ class DataLoader:
 
     def close(self) -> None:
         """Stop the workers. The stores stay open; a second call does nothing.
+
+        It may be called from anywhere, a signal handler or the loader's own
+        transform included.
 
         Batches in the making are given up. A worker inside a long transform is
         not waited for beyond half a second; it ends after that batch.
@@ -339,7 +357,7 @@ class DataLoader:
             "prefetch_size": self._prefetch_size,
             "seed": self._seed,
             "transform": self._transform,
-            "sampler": self._sampler,
+            "sampler": Kept(self._sampler, self._fingerprints),
             "rank": self._rank,
             "world_size": self._world_size,
             "ragged": self._job.ragged,

@@ -243,7 +243,23 @@ def test_what_shows_when_the_order_is_made() -> None:
     longest = int(LENGTHS.argmax())
     with pytest.raises(ValueError, match=f"lengths: expected 0 to 100 .* for record {longest}"):
         TokenBudget(100, LENGTHS.clip(0, 100) + (LENGTHS == LENGTHS.max())).sampler()
-    with pytest.raises(ValueError, match="multiple: expected at most the number of records, 3"):
+    with pytest.raises(
+        ValueError, match="batch_size: expected at most the number of records, 3, got 4"
+    ):
         LengthBuckets(4, LENGTHS[:3]).sampler()
     with pytest.raises(TypeError, match="plan: expected a TokenBudget or LengthBuckets, got int"):
         BudgetSampler(5)
+
+
+def test_a_sampler_may_be_of_the_first_records() -> None:
+    plan, first = TokenBudget(3000, LENGTHS), TokenBudget(3000, LENGTHS[:300])
+    sampler = BudgetSampler(plan, length=300)
+    assert sampler.length == 300 and sampler.cycle == first.sampler().cycle
+    assert same(sampler.indices_at(7), first.sampler().indices_at(7))
+    with pytest.raises(ValueError, match="length: expected at most 700, got 701"):
+        BudgetSampler(plan, length=701)
+
+
+def test_ranks_share_the_batch_of_length_buckets() -> None:
+    with pytest.raises(ValueError, match="batch_size: expected a multiple of world_size 2, got 9"):
+        LengthBuckets(9, LENGTHS).sampler(world_size=2)

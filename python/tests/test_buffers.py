@@ -254,3 +254,89 @@ def test_what_does_not_fit_the_streams(
 ) -> None:
     with pytest.raises(error, match=message):
         DataLoader(streams, 1, 8, buffers=buffers)
+
+
+@pytest.mark.parametrize("slots", [1, 2, 4])
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_a_pass_gets_the_slots_of_what_was_made_ahead(
+    streams: dict[str, Any], workers: int, slots: int
+) -> None:
+    ring, sampler = ring_of(arrays(slots), timeout=60), Sampler(120, 8)
+    with DataLoader(streams, workers, 8, buffers=ring) as loader:
+        for step in range(3):
+            assert same(next(loader)["image"], IMAGES[sampler.indices_at(step)])
+            ring.release()
+            if workers:
+                until_full(loader)
+            assert len([ring.release() for _ in loader.epoch(4)]) == 4
+    assert ring.held == 0
+
+
+def until_full(loader: DataLoader) -> None:
+    """Wait until the workers have nothing left to do."""
+    for thread in list(loader._feed.ring._threads):
+        thread.join(60)
+
+
+@pytest.mark.parametrize("slots", [1, 3])
+@pytest.mark.parametrize("workers", [(1, 1), (0, 2), (3, 3)])
+def test_loaders_share_a_ring(streams: dict[str, Any], workers: Any, slots: int) -> None:
+    ring = ring_of(arrays(slots), timeout=60)
+    samplers = [Sampler(120, 8, seed=seed) for seed in (1, 2)]
+    loaders = [
+        DataLoader(streams, count, 8, seed=seed, buffers=ring)
+        for count, seed in zip(workers, (1, 2))
+    ]
+    for step in range(20):
+        for loader, sampler in zip(loaders, samplers):
+            assert same(next(loader)["image"], IMAGES[sampler.indices_at(step)])
+            ring.release()
+            if step < 3:
+                until_full(loader)
+    for loader in loaders:
+        loader.close()
+
+
+def test_loaders_of_two_threads_share_a_ring(streams: dict[str, Any]) -> None:
+    ring, turn = ring_of(arrays(4), timeout=60), threading.Lock()
+    loaders = [DataLoader(streams, 2, 8, seed=seed, buffers=ring) for seed in (1, 2)]
+    wrong: list[int] = []
+
+    def consume(loader: DataLoader, sampler: Sampler) -> None:
+        for step in range(100):
+            with turn:  # release() gives back the oldest
+                image = next(loader)["image"]
+                if not same(image, IMAGES[sampler.indices_at(step)]):
+                    wrong.append(step)
+                ring.release()
+
+    threads = [
+        threading.Thread(target=consume, args=(loader, Sampler(120, 8, seed=seed)), daemon=True)
+        for loader, seed in zip(loaders, (1, 2))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+    assert not wrong
+    for loader in loaders:
+        loader.close()
+
+
+def test_slots_have_memory_of_their_own() -> None:
+    block = np.zeros((20, 4, 3), np.uint8)
+    for slots in (
+        [{"image": block}, {"image": block}],
+        [{"image": block[:8]}, {"image": block[7:15]}],
+        [{"image": block[:8], "mask": block[4:12]}],
+    ):
+        with pytest.raises(ValueError, match="expected memory of its own for .* got that of"):
+            BufferRing(slots)
+    assert len(BufferRing([{"image": block[:10]}, {"image": block[10:]}])) == 2
+
+
+@pytest.mark.parametrize("timeout", ["a", None, True])
+def test_a_timeout_is_a_number(timeout: Any) -> None:
+    with pytest.raises(TypeError, match="timeout: expected a number of seconds, got"):
+        ring_of(arrays(1), timeout=timeout)

@@ -99,8 +99,9 @@ def test_stop_iteration_in_a_transform_does_not_end_the_loop_silently(store: Den
     def transform(batch: Any) -> Any:
         return next(iter(()))
 
-    with pytest.raises(RuntimeError, match="transform raised StopIteration for step 0"):
+    with pytest.raises(RuntimeError, match="transform raised StopIteration for step 0") as caught:
         list(DataLoader({"x": store}, 2, 10, transform=transform))
+    assert "in the transform of step 0, of streams 'x'" in notes(caught.value)
 
 
 @pytest.mark.parametrize("growing", [False, True])

@@ -163,3 +163,54 @@ def test_a_loader_that_may_hold_little_still_gives_all(
             for step in range(100):
                 assert same(next(loader)["x"], sampler.indices_at(step))
             assert len(list(loader.epoch())) == 20
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_batches_that_become_large_exceed_it_by_one_for_each_worker(
+    tmp_path: Path, workers: int
+) -> None:
+    sizes = [10] * 100 + [1000] * 30
+    with RaggedStore(tmp_path / "v", np.uint8, codec="raw") as store:
+        store.append(np.zeros(size, np.uint8) for size in sizes)
+        held, most, lock = [0], [0], threading.Lock()
+
+        def transform(batch: Any) -> Any:
+            with lock:
+                held[0] += batch["v"][0].nbytes
+                most[0] = max(most[0], held[0])
+            return batch
+
+        with DataLoader(
+            {"v": store}, workers, 1, 64, 0, transform=transform, max_memory=2500
+        ) as loader:
+            for size in sizes:
+                batch = next(loader)
+                for thread in list(loader._feed.ring._threads):
+                    thread.join(60)
+                with lock:
+                    assert batch["v"][0].nbytes == size
+                    held[0] -= size
+        assert 1000 <= most[0] <= 2500 + (workers + 1) * 1000  # one is the consumer's
+
+
+def test_what_is_held_counts_as_it_was_read() -> None:
+    job = Job(Single({}, "list"), None, None, None, 1, Stats([]), "list")
+    ring = _ring.Ring(job, 2, 20, 0, max_memory=1000)
+
+    def put(nbytes: int, claimed: Any = None) -> None:
+        claimed = claimed or ring.claim()
+        assert claimed is not None and claimed.steps == 1
+        result = Result(claimed.step)
+        result.batches, result.nbytes, result.seconds = [None], nbytes, 1e10
+        ring.put(claimed, result)
+
+    put(400), put(50), put(50)
+    assert ring._has_room(), "500 are held, and another may take 400"
+    under_way = ring.claim()
+    assert not ring._has_room(), "another could make 1300"
+    put(50, under_way)
+    assert ring._has_room(), "550 are held"
+    put(100)
+    assert not ring._has_room(), "650 are held"
+    ring.take()
+    assert ring._has_room(), "250 are held"

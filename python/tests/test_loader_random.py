@@ -87,6 +87,8 @@ def test_passes_draw_by_their_steps(store: DenseStore) -> None:
 
 def test_a_sampler_of_ones_own_is_seeded_by_the_argument(store: DenseStore) -> None:
     class Mine:
+        rank, world_size = 1, 2
+
         def indices_at(self, step: int) -> Any:
             return [step]
 
@@ -115,6 +117,7 @@ class Called:
         (lambda batch, scale=2: 0, False),
         (lambda batch, *rest: 0, False),
         (lambda batch, *, rng=None: 0, False),
+        (lambda batch, *, rng: 0, True),
         (lambda *arguments: 0, False),
         (functools.partial(noise, rng=5), False),
         (functools.partial(lambda scale, batch, rng: 0, 3), True),
@@ -127,3 +130,11 @@ class Called:
 )
 def test_which_transforms_get_one(transform: Any, expected: bool) -> None:
     assert takes_rng(transform) is expected
+
+
+def test_a_generator_is_given_by_keyword_where_it_must_be(store: DenseStore) -> None:
+    def transform(batch: Any, *, rng: Any) -> Any:
+        return noise(batch, rng)
+
+    with DataLoader({"x": store}, 2, 12, transform=transform, seed=9) as loader:
+        assert same_list([next(loader) for _ in range(5)], [philox(9, s, 0) for s in range(5)])

@@ -104,3 +104,22 @@ def test_other_words_are_refused(store: DenseStore) -> None:
         Sampler(500, 12, rank="first")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match='left out beside rank="auto", got 2'):
         DataLoader({"x": store}, batch_size=12, rank="auto", world_size=2)
+
+
+class Mine:
+    """A sampler of one's own, of a rank."""
+
+    def __init__(self, rank: Any = None, world_size: Any = None) -> None:
+        if rank is not None:
+            self.rank, self.world_size = rank, world_size
+
+    def indices_at(self, step: int) -> Any:
+        return [step]
+
+
+@pytest.mark.parametrize("sampler", [Mine(), Mine(0, 2), Mine(1, 3)])
+def test_a_sampler_of_ones_own_has_to_know_its_rank(store: DenseStore, sampler: Mine) -> None:
+    with pytest.raises(ValueError, match="rank and world_size are those of the loader, 1 and 2"):
+        DataLoader({"x": store}, sampler=sampler, rank=1, world_size=2)
+    DataLoader({"x": store}, sampler=sampler).close()
+    DataLoader({"x": store}, sampler=Mine(1, 2), rank=1, world_size=2).close()

@@ -11,7 +11,7 @@ from typing import Any, Callable
 import numpy as np
 import pytest
 
-from loaderx import DataLoader, DenseStore
+from loaderx import DataLoader, DenseStore, _ring
 from loaderx.errors import RecordIndexError
 
 LENGTH = 100
@@ -111,3 +111,50 @@ def test_stop_iteration_of_indices_at_does_not_end_the_loop(
     with pytest.raises(RuntimeError, match="indices_at raised StopIteration for step 3"):
         for _ in DataLoader({"a": store}, sampler=ByStep(indices_at), num_workers=workers):
             pass
+
+
+class Reusing:
+    """Fills the same array for every step."""
+
+    def __init__(self) -> None:
+        self.array = np.zeros(4, np.int64)
+        self.drawn = 0
+
+    def indices_at(self, step: int) -> np.ndarray:
+        self.array[:] = (step * 4 + np.arange(4)) % LENGTH
+        return self.array
+
+
+class ReusingByNext(Reusing):
+    """The same for one that cannot go back."""
+
+    indices_at = None  # type: ignore[assignment]
+
+    def next(self) -> np.ndarray:
+        self.drawn += 1
+        return Reusing.indices_at(self, self.drawn - 1)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("sampler", [Reusing, ReusingByNext])
+def test_a_sampler_may_use_its_array_again(
+    store: DenseStore, monkeypatch: pytest.MonkeyPatch, sampler: type[Reusing], workers: int
+) -> None:
+    monkeypatch.setattr(_ring, "TICKET_SECONDS", 1e9)
+    with DataLoader({"a": store}, workers, sampler=sampler()) as loader:
+        for step in range(200):
+            expected = (step * 4 + np.arange(4)) % LENGTH
+            assert next(loader)["a"].tolist() == expected.tolist()
+
+
+def test_a_step_may_have_no_record(store: DenseStore) -> None:
+    with DataLoader(
+        {"a": store}, 0, sampler=ByStep(lambda step: [1] if step % 2 else [])
+    ) as loader:
+        assert [next(loader)["a"].tolist() for _ in range(4)] == [[], [1], [], [1]]
+
+
+def test_floats_are_refused(store: DenseStore) -> None:
+    loader = DataLoader({"a": store}, 0, sampler=ByStep(lambda step: [0.5]))
+    with pytest.raises(TypeError, match="1-D array of integers for step 0, got .* float64"):
+        next(loader)

@@ -18,7 +18,7 @@ from support import output_of, same
 from loaderx.dataloader import DataLoader
 from loaderx.errors import LoaderClosedError
 from loaderx.zrecord import DenseStore, RaggedStore
-from loaderx.zsampler import Sampler
+from loaderx.zsampler import LengthBuckets, Mix, Sampler
 
 IMAGES = np.random.default_rng(5).integers(0, 255, (230, 3, 4)).astype(np.uint8)
 PAIRS = np.array([(i, i / 2) for i in range(230)], np.dtype([("a", "<i4"), ("b", "<f8")]))
@@ -135,6 +135,8 @@ def test_what_a_state_is(streams: Streams) -> None:
     assert json.loads(json.dumps(state)) == state
     ids = [facts.pop("store_id") for facts in state["streams"].values()]
     assert len(set(ids)) == 3 and all(type(n) is int and n > 0 for n in ids)
+    epochs = [facts.pop("epoch") for facts in state["streams"].values()]
+    assert all(type(n) is int and n > 0 for n in epochs)
     assert state == {
         "version": 1,
         "step": 7,
@@ -322,3 +324,67 @@ def test_copies_keep_the_step_and_the_settings(streams: Streams, how: str) -> No
 def _image(batch: Any, rng: Any) -> Any:
     noise = rng.integers(0, 255, 4, np.uint8)
     return batch["image"] ^ noise
+
+
+def test_a_store_that_was_changed_is_taken_only_if_asked_for(tmp_path: Path) -> None:
+    with DenseStore(tmp_path / "s", np.int64, ()) as store:
+        store.append(np.arange(50))
+    with DenseStore(tmp_path / "s") as store, DataLoader({"x": store}, batch_size=5) as loader:
+        state = {**loader.state_dict(), "step": 3}
+        loader.load_state_dict(state)
+        store.delete([3])
+        store.append(np.array([7]))
+    with DenseStore(tmp_path / "s") as store, DataLoader({"x": store}, batch_size=5) as loader:
+        with pytest.raises(ValueError, match="epoch of stream 'x' to be .* strict=False takes it"):
+            loader.load_state_dict(state)
+        loader.load_state_dict(state, strict=False)
+        assert loader.step == 3
+        del state["streams"]["x"]["epoch"]  # as states of before there was this field
+        loader.load_state_dict({**state, "step": 4})
+        assert loader.step == 4
+
+
+def test_an_epoch_stays_while_nothing_changes(tmp_path: Path) -> None:
+    store = DenseStore(tmp_path / "s", np.int64, ())
+    store.append(np.arange(50))
+    with DataLoader({"x": store}, batch_size=5) as loader:
+        state = loader.state_dict()
+    store.close()
+    with DenseStore(tmp_path / "s") as store, DataLoader({"x": store}, batch_size=5) as loader:
+        loader.load_state_dict(state)
+
+
+def test_names_in_a_state_are_str(streams: Streams) -> None:
+    with DataLoader(streams, batch_size=10) as loader:
+        state = loader.state_dict()
+        state["streams"][1] = state["streams"].pop("image")
+        with pytest.raises((TypeError, ValueError), match="state: expected .*streams"):
+            loader.load_state_dict(state)
+
+
+@pytest.mark.parametrize("how", ["pickle", "deepcopy"])
+@pytest.mark.parametrize("kind", ["Sampler", "Mix", "LengthBuckets", "AtStep"])
+def test_a_copy_has_the_order_of_before_its_streams_grew(
+    tmp_path: Path, kind: str, how: str
+) -> None:
+    with DenseStore(tmp_path / "x", np.int64, ()) as x, RaggedStore(tmp_path / "r", np.int32) as r:
+        x.append(np.arange(230))
+        r.append([np.zeros(1 + i % 7, np.int32) for i in range(230)])
+        samplers = {"LengthBuckets": LengthBuckets(9, r), "AtStep": AtStep()}
+        own, streams = samplers.get(kind), {"x": x, "r": r}
+        if kind == "Mix":
+            own, streams = Mix({"a": 1, "b": 2}), {"a": {"x": x}, "b": {"x": x}}
+        with DataLoader(streams, 1, 9, sampler=own) as loader:
+            next(loader)
+            x.append(np.arange(50))  # and the other stream not
+            twin = pickle.loads(pickle.dumps(loader)) if how == "pickle" else copy.deepcopy(loader)
+            assert twin.state_dict() == loader.state_dict()
+            for _ in range(60):
+                assert same(next(twin)["x"], next(loader)["x"])
+            again = copy.deepcopy(twin)
+            assert same(next(again)["x"], next(loader)["x"])
+            for copied in (twin, again):
+                copied.close()
+                for found in copied._streams.values():
+                    for store in found.values() if isinstance(found, dict) else [found]:
+                        store.close()

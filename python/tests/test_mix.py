@@ -253,6 +253,8 @@ BAD: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
     ({"a": float("inf")}, {}, ValueError, "weights: expected finite numbers above 0"),
     ({"a": "1"}, {}, TypeError, "weights: expected a number for 'a', got '1'"),
     ({1: 1}, {}, TypeError, "weights: expected names that are str, got int"),
+    ({"a": np.array([0.5, 1])}, {}, TypeError, "weights: expected a number for 'a', got array"),
+    ({"a": 1}, {"subsets": [1]}, TypeError, "subsets: expected a dict of subsets by name, got"),
     ({"a": 1}, {"subsets": {"b": [1]}}, ValueError, "subsets: expected names of .* got 'b'"),
     ({"a": 1}, {"subsets": {"a": [0.5]}}, TypeError, "subset of 'a': expected a range"),
 ]

@@ -1,4 +1,4 @@
-"""The first example of the README, and a script written for version 1.7.7, as they stand."""
+"""The examples of the README, and a script written for version 1.7.7, as they stand."""
 
 from __future__ import annotations
 
@@ -22,6 +22,18 @@ def test_first_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "example.py").write_text(block[1])
     monkeypatch.chdir(tmp_path)
     assert script_output(tmp_path / "example.py") == "(64, 28, 28)"
+
+
+def test_all_examples_in_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not README.exists():
+        pytest.skip(f"there is no {README}: these tests are not in a checkout")
+    blocks = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(blocks) > 5
+    ends = "\nprint('given', len(batch['label']))\n"
+    (tmp_path / "examples.py").write_text("\n".join(blocks) + ends)
+    monkeypatch.chdir(tmp_path)
+    lines = script_output(tmp_path / "examples.py").splitlines()
+    assert (lines[0], lines[-1]) == ("(64, 28, 28)", "given 232")  # 1000 records, 256 at a time
 
 
 def test_a_script_of_version_1_7_7(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
