@@ -77,12 +77,22 @@ install: wheel
 
 test: test-go test-python
 
+# $(call fuzz,TIME): each target for that long. -fuzz takes one target of one package.
+define fuzz
+	for package in ./engine ./engine/internal/disk ./engine/internal/zstd; do \
+		for target in $$(go test $$package -list '^Fuzz' | grep '^Fuzz'); do \
+			go test $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(1) || exit 1; \
+		done; \
+	done
+endef
+
 # The race detector makes the sweeps over crashes ten times slower: it gets a
 # short part of them, and the whole runs without it.
 test-go: .venv/build
 	go vet ./...
-	go test -race -short ./...
-	go test ./engine
+	go test -timeout 30m -race -short ./...
+	go test -timeout 30m ./engine
+	$(call fuzz,2s)
 
 # The same sweeps and kills with new seeds for as long as SOAK says, and each fuzz
 # target for FUZZ.
@@ -90,11 +100,7 @@ SOAK ?= 30m
 FUZZ ?= 10m
 soak: .venv/build
 	go test ./engine -run Soak -v -timeout 0 -soak $(SOAK)
-	for package in ./engine ./engine/internal/disk ./engine/internal/zstd; do \
-		for target in $$(go test $$package -list '^Fuzz' | grep '^Fuzz'); do \
-			go test $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ) || exit 1; \
-		done; \
-	done
+	$(call fuzz,$(FUZZ))
 
 # From a folder with nothing to import, so that the tests meet the package that
 # was installed from the wheel.

@@ -75,6 +75,7 @@ def test_accesses_become_calls(tmp_path: Path) -> None:
     ("first", "start", "message"),
     [
         ("add runtime.tlsg@gottpoff(%rip), %rcx", "_rt0_amd64_linux_lib", "expected mov .* 48030d"),
+        ("lea runtime.tlsg@gottpoff(%rip), %rcx", "_rt0_amd64_linux_lib", "expected mov .* 488d0d"),
         ("mov $runtime.tlsg@tpoff, %rcx", "_rt0_amd64_linux_lib", "type 23"),
         ("nop", "0", "one initializer, got 1 and 0"),
     ],

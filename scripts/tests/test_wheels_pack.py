@@ -57,6 +57,11 @@ def test_wheel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tag: str) -> Non
         *(f"loaderx-1.0.dist-info/{n}" for n in ("METADATA", "WHEEL", "RECORD")),
         "loaderx-1.0.dist-info/licenses/LICENSE",
     }
+    # Sorted, with the metadata last, whatever order the folders are read in.
+    assert list(entries) == [
+        *sorted(name for name in entries if name.startswith("loaderx/")),
+        *sorted(name for name in entries if not name.startswith("loaderx/")),
+    ]
     for name, entry in entries.items():
         assert entry.external_attr >> 16 == (0o100755 if name == library else 0o100644), name
         assert entry.date_time == (2023, 11, 14, 22, 13, 20)

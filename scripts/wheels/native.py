@@ -70,7 +70,8 @@ def vet(platform: Platform) -> Iterator[str]:
     env = environment(platform)
     env |= {"CGO_ENABLED": "1", "CC": compiler(platform)}
     env["CGO_CFLAGS"] = build_native.c_flags(platform.goos)
-    command = ["go", "vet", "-trimpath", "-buildvcs=false", "./..."]
+    # Of the mode of the build, whose compiled C is in the cache then.
+    command = ["go", "vet", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "./..."]
     done = subprocess.run(
         command, cwd=build_native.ROOT, env=env, check=False, capture_output=True, text=True
     )
