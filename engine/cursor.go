@@ -88,10 +88,8 @@ func (c *cursor) guard(work func() error) error {
 
 // entry is the table entry of physical record i, below the view's length.
 func (c *cursor) entry(i int64) (place, error) {
-	if c.v.over != nil {
-		if o, ok := c.v.over.entries[i]; ok {
-			return place{o.entry, o.image}, nil
-		}
+	if o, ok := c.v.overlaid(i); ok {
+		return place{o.entry, o.image}, nil
 	}
 	id, k := c.s.limits.segmentOf(i)
 	off := k * disk.EntrySize

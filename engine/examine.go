@@ -169,7 +169,11 @@ func (f *folder) checkFormula(path string, s disk.Slot) error {
 		return nil
 	}
 	if f.typed.Kind != Dense || s.Meta.Codec != Raw {
-		return corrupt(path, "an arithmetic layout: expected a dense store of codec raw, got %v", s.Meta.Codec)
+		kind := "dense"
+		if f.typed.Kind != Dense {
+			kind = "ragged"
+		}
+		return corrupt(path, "an arithmetic layout: expected a dense store of codec raw, got a %s one of codec %v", kind, s.Meta.Codec)
 	}
 	per := uint64(f.limits.Chunk) / max(f.typed.Width, 1)
 	if uint64(s.PerChunk) != per {

@@ -54,10 +54,8 @@ func (w *writer) recover() error {
 	st.over = nil
 	w.slot = st.slot
 	if over != nil { // 4
-		for _, r := range over.records {
-			if err := w.apply(r.Entries, r.images); err != nil {
-				return err
-			}
+		if err := w.applyOverlay(over); err != nil {
+			return err
 		}
 	}
 	s.adopt(st)
@@ -125,7 +123,7 @@ func (w *writer) touchTail(over *overlay, names []string) error {
 	}
 	if over != nil {
 		for _, e := range over.entries {
-			ids[int64(e.entry.Chunk)] = true
+			ids[int64(e.Entry.Chunk)] = true
 		}
 	}
 	last, _ := w.s.limits.segmentOf(min(int64(w.slot.Meta.Length), w.s.st.length))

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"maps"
@@ -10,130 +9,6 @@ import (
 	"loaderx/engine/internal/disk"
 	"loaderx/engine/internal/vfs"
 )
-
-// overlay is what a redo chain that has not been applied says of the tables
-// (FORMAT 7.3.5). It is read-only.
-type overlay struct {
-	header  disk.Meta // after the last record
-	records []redoRecord
-	entries map[int64]overlaid // by physical index, the latest
-}
-
-// redoRecord is a record with the images that follow it in the journal, each
-// at its entry's place; nil where the entry has none.
-type redoRecord struct {
-	disk.Redo
-	images [][]byte
-}
-
-// overlaid is a table entry after its redo record; image is the payload where
-// the record carries it, since the chunk may not have it yet.
-type overlaid struct {
-	entry disk.Entry
-	sum   uint32
-	image []byte
-}
-
-// readChain reads the redo records of the checkpoint's epoch, or nil if there
-// are none. The first that does not count ends the chain; one that counts but
-// points outside the store is an error.
-func (f *folder) readChain(journal vfs.File, st *state) (*overlay, error) {
-	size, err := journal.Size()
-	if err != nil {
-		return nil, fileError("reading the journal", err)
-	}
-	over := &overlay{entries: map[int64]overlaid{}}
-	for pos := int64(disk.RedoStart); ; {
-		r, end, err := readRedo(journal, pos, size, st.slot)
-		if err != nil {
-			return nil, err
-		}
-		if end == 0 || int(r.Seq) != len(over.records) {
-			break
-		}
-		if err := f.inside(journal.Path(), r.Redo, st); err != nil {
-			return nil, err
-		}
-		if n := len(over.records); n > 0 && over.records[n-1].ImageBytes() > 0 {
-			return nil, corrupt(journal.Path(), "redo record %d follows one with images, which a checkpoint should have ended", r.Seq)
-		}
-		over.header, over.records = r.Meta, append(over.records, r)
-		for k, e := range r.Entries {
-			over.entries[int64(e.Index)] = overlaid{e.Entry, e.Sum, r.images[k]}
-		}
-		pos = (end + disk.RedoAlign - 1) &^ (disk.RedoAlign - 1)
-	}
-	if len(over.records) == 0 {
-		return nil, nil
-	}
-	return over, nil
-}
-
-// readRedo reads the record at pos and its images. end is where it ends, or 0
-// if none counts there: it has to lie inside the file and be of checkpoint c,
-// and its CRC and the sum of every image have to hold.
-func readRedo(journal vfs.File, pos, size int64, c disk.Slot) (r redoRecord, end int64, err error) {
-	if pos+disk.RedoHeadSize > size {
-		return r, 0, nil
-	}
-	head := make([]byte, disk.RedoHeadSize)
-	if err := readFull(journal, head, pos); err != nil {
-		return r, 0, err
-	}
-	h, ok := disk.DecodeRedoHead(head)
-	if !ok || h.StoreID != c.StoreID || h.Meta.Epoch != c.Meta.Epoch {
-		return r, 0, nil
-	}
-	// Bounded by the file before anything is allocated.
-	if uint64(h.Count) > h.Meta.Length || h.ImageBytes > uint64(size) || pos+h.Size()+int64(h.ImageBytes) > size {
-		return r, 0, nil
-	}
-	raw, err := readEntries(journal, head, pos, h)
-	if err != nil {
-		return r, 0, err
-	}
-	if r.Redo, ok = disk.DecodeRedo(raw); !ok {
-		return r, 0, nil
-	}
-	r.images = make([][]byte, len(r.Entries))
-	at := pos + h.Size()
-	for k, e := range r.Entries {
-		if !e.Image {
-			continue
-		}
-		sum, err := sumAt(journal, at, e.Entry, make([]byte, min(int64(e.Entry.Phys), sumPiece)))
-		if err != nil || sum != e.Sum {
-			return r, 0, shrunk(journal, err)
-		}
-		r.images[k] = make([]byte, e.Entry.Phys)
-		if err := readFull(journal, r.images[k], at); err != nil {
-			return r, 0, err
-		}
-		at += int64(e.Entry.Phys)
-	}
-	return r, at, nil
-}
-
-// readEntries reads the entries of a record, behind its head. A journal with
-// holes can be far larger than what it takes up, and there can be no memory for
-// all that it claims: an entry that is the one before it again, as all are in a
-// hole, ends the reading, and the record does not count.
-func readEntries(journal vfs.File, head []byte, pos int64, h disk.RedoHead) ([]byte, error) {
-	const piece = 4096 * disk.RedoEntrySize
-	raw := head
-	for int64(len(raw)) < h.Size() {
-		from := len(raw)
-		raw = append(raw, make([]byte, min(piece, h.Size()-int64(from)))...)
-		if err := readFull(journal, raw[from:], pos+int64(from)); err != nil {
-			return nil, err
-		}
-		const two = 2 * disk.RedoEntrySize
-		if last := raw[max(from, len(raw)-two):]; len(last) == two && bytes.Equal(last[:two/2], last[two/2:]) {
-			return nil, nil
-		}
-	}
-	return raw, nil
-}
 
 // readFull reads all of p. The file had it a moment ago: its end is an error.
 func readFull(file vfs.File, p []byte, off int64) error {
@@ -147,22 +22,6 @@ func shrunk(file vfs.File, err error) error {
 		return corrupt(file.Path(), "the file became shorter while it was read")
 	}
 	return fileError("reading "+file.Path(), err)
-}
-
-// inside refuses a record that would write outside the store.
-func (f *folder) inside(path string, r disk.Redo, st *state) error {
-	c := st.slot.Meta
-	if r.Meta.Length > c.Length || f.typed.Kind == Ragged && r.Meta.Length%2 != 0 || r.Meta.Codec != c.Codec || r.Meta.TailChunk != c.TailChunk || r.Meta.TailOffset != c.TailOffset {
-		return corrupt(path, "redo record %d does not follow checkpoint %d", r.Seq, c.Epoch)
-	}
-	for _, e := range r.Entries {
-		end := int64(e.Entry.Offset) + int64(e.Entry.Phys)
-		if e.Index >= r.Meta.Length || e.Entry.Chunk > c.TailChunk || end > f.limits.Chunk ||
-			e.Entry.Chunk == c.TailChunk && end > int64(c.TailOffset) {
-			return corrupt(path, "redo record %d points outside the store: entry %d at chunk %d, offset %d", r.Seq, e.Index, e.Entry.Chunk, e.Entry.Offset)
-		}
-	}
-	return nil
 }
 
 // journalRedo makes a record durable before it is applied. images has

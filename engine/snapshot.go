@@ -287,11 +287,8 @@ func (c *snapshot) overlay() error {
 			_ = f.Close()
 		}
 	}()
-	for i, o := range c.v.over.entries {
-		e := []disk.RedoEntry{{Index: uint64(i), Entry: o.entry, Sum: o.sum, Image: o.image != nil}}
-		if err := w.apply(e, [][]byte{o.image}); err != nil {
-			return err
-		}
+	if err := w.applyOverlay(c.v.over); err != nil {
+		return err
 	}
 	return w.flush()
 }

@@ -171,8 +171,7 @@ func (v *view) overlaid(i int64) (overlaid, bool) {
 	if v.over == nil {
 		return overlaid{}, false
 	}
-	o, ok := v.over.entries[i]
-	return o, ok
+	return v.over.find(i)
 }
 
 // note keeps a bad record; any other error is the verification's.

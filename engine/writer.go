@@ -38,6 +38,10 @@ type outFile struct {
 	pinned  bool // being synced by a checkpoint behind
 }
 
+// lastEpoch is the first in which nobody becomes a writer: one could not make so
+// many checkpoints that the 48 bits of an epoch run out.
+const lastEpoch = 1<<48 - 1<<40
+
 // becomeWriter takes the writer's role, at the first mutation (FORMAT 6.2). No
 // other call of the handle may be running.
 func (s *Store) becomeWriter() error {
@@ -50,6 +54,9 @@ func (s *Store) becomeWriter() error {
 		st, err := s.settle()
 		if err != nil {
 			return err
+		}
+		if e := st.slot.Meta.Epoch; e >= lastEpoch {
+			return corrupt(s.dir.Path()+"/"+journalName, "expected an epoch below %d, got %d: no checkpoint could follow, so it can only be read", uint64(lastEpoch), e)
 		}
 		if st.dirty {
 			return s.exclusively(s.recoverAsWriter)

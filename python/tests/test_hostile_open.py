@@ -285,7 +285,7 @@ def test_an_arithmetic_layout_that_does_not_fit(kind: str, per_chunk: int, tmp_p
     store = forged(kind, "raw" if per_chunk > 1 else "zstd")
     store.slots[0].per_chunk = per_chunk
     path = store.write(tmp_path / "s")
-    refused(CorruptStoreError, "an arithmetic layout of", kind, path, "journal.zr")
+    refused(CorruptStoreError, "an arithmetic layout: expected", kind, path, "journal.zr")
 
 
 def test_an_arithmetic_slot_with_nothing_in_a_chunk_is_none(tmp_path: Path) -> None:

@@ -9,11 +9,12 @@ import forge
 import hostile
 import pytest
 from forge import Redo, RedoEntry
-from hostile import KINDS, forged, refused
+from hostile import KINDS, forged, opened, reads, records, refused
 
 from loaderx.errors import CorruptStoreError
 
 _guard = hostile.guard
+LAST_EPOCH = (1 << 48) - 1
 
 
 def test_an_arithmetic_slot_has_no_redo_record(tmp_path: Path) -> None:
@@ -55,3 +56,29 @@ def test_only_dense_raw_stores_are_arithmetic(kind: str, codec: str, tmp_path: P
 def test_a_slot_of_epoch_0_is_none(kind: str, tmp_path: Path) -> None:
     path = forged(kind).both(epoch=0).write(tmp_path / "s")
     refused(CorruptStoreError, "no valid checkpoint", kind, path, "journal.zr")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("epoch", [LAST_EPOCH, LAST_EPOCH - 1, (1 << 48) - (1 << 40)])
+def test_an_epoch_that_nothing_can_follow_is_only_read(
+    kind: str, epoch: int, tmp_path: Path
+) -> None:
+    """A writer would get to an epoch that begins at 0 again, and lose what it wrote."""
+    path = forged(kind).both(epoch=epoch).write(tmp_path / "s")
+    reads(kind, path)
+    with hostile.unchanged(path), opened(kind, path, "a") as store:
+        for change in (
+            lambda: store.append(records(kind)[:1]),
+            lambda: store.delete([0]),
+            store.compact,
+        ):
+            with pytest.raises(CorruptStoreError, match=f"expected an epoch below .*{epoch}"):
+                change()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_greatest_epoch_that_is_written_to(kind: str, tmp_path: Path) -> None:
+    path = forged(kind).both(epoch=(1 << 48) - (1 << 40) - 1).write(tmp_path / "s")
+    with opened(kind, path, "a") as store:
+        store.append(records(kind)[:1])
+    reads(kind, path, wanted=[*records(kind), records(kind)[0]])

@@ -35,7 +35,7 @@ type RedoEntry struct {
 }
 
 // RedoHead is what the fixed part of a record says. It is not to be believed
-// before DecodeRedo has seen all of the record.
+// before a RedoScan has seen all of the record.
 type RedoHead struct {
 	StoreID    uint32
 	Meta       Meta
@@ -94,26 +94,58 @@ func DecodeRedoHead(b []byte) (RedoHead, bool) {
 // Size is the bytes of the head and the entries that h counts.
 func (h RedoHead) Size() int64 { return RedoHeadSize + RedoEntrySize*int64(h.Count) }
 
-// DecodeRedo reads a record of which b holds the head and the entries. It is
-// valid if its CRC holds and its images add up.
+// RedoScan reads a record piece by piece, so that nothing need be kept of one
+// that does not count.
+type RedoScan struct {
+	RedoHead
+	want, sum uint32
+	images    uint64
+	seen      uint32
+	wrong     bool
+}
+
+// ScanRedo begins with the fixed part of a record.
+func ScanRedo(head []byte) (*RedoScan, bool) {
+	h, ok := DecodeRedoHead(head)
+	if !ok || binary.LittleEndian.Uint32(head[44:]) != 0 || binary.LittleEndian.Uint32(head[56:]) != 0 {
+		return nil, false
+	}
+	return &RedoScan{RedoHead: h, want: binary.LittleEndian.Uint32(head[redoSealed:]), sum: CRC(head[:redoSealed])}, true
+}
+
+// Add takes the next whole entries and hands each to use.
+func (s *RedoScan) Add(b []byte, use func(RedoEntry)) {
+	s.sum = AddCRC(s.sum, b)
+	for ; len(b) >= RedoEntrySize; b = b[RedoEntrySize:] {
+		flags := binary.LittleEndian.Uint32(b[28:])
+		e := RedoEntry{
+			Index: binary.LittleEndian.Uint64(b), Entry: DecodeEntry(b[8:]),
+			Sum: binary.LittleEndian.Uint32(b[24:]), Image: flags&redoImage != 0,
+		}
+		s.wrong = s.wrong || flags&^redoImage != 0
+		if s.seen++; e.Image {
+			s.images += uint64(e.Entry.Phys)
+		}
+		use(e)
+	}
+}
+
+// Counts says, after the last entry, whether the record is valid: its CRC holds
+// and its images add up.
+func (s *RedoScan) Counts() bool {
+	return !s.wrong && s.seen == s.Count && s.sum == s.want && s.images == s.ImageBytes
+}
+
+// DecodeRedo reads a record of which b holds the head and the entries.
 func DecodeRedo(b []byte) (Redo, bool) {
-	h, ok := DecodeRedoHead(b)
-	if !ok || int64(len(b)) != h.Size() || binary.LittleEndian.Uint64(b[40:])>>32 != 0 ||
-		binary.LittleEndian.Uint32(b[56:]) != 0 ||
-		binary.LittleEndian.Uint32(b[redoSealed:]) != CRC(b[:redoSealed], b[RedoHeadSize:]) {
+	s, ok := ScanRedo(b)
+	if !ok || int64(len(b)) != s.Size() {
 		return Redo{}, false
 	}
-	r := Redo{StoreID: h.StoreID, Meta: h.Meta, Seq: h.Seq, Entries: make([]RedoEntry, h.Count)}
-	for i := range r.Entries {
-		p := b[RedoHeadSize+i*RedoEntrySize:]
-		flags := binary.LittleEndian.Uint32(p[28:])
-		if flags&^redoImage != 0 {
-			return Redo{}, false
-		}
-		r.Entries[i] = RedoEntry{
-			Index: binary.LittleEndian.Uint64(p), Entry: DecodeEntry(p[8:]),
-			Sum: binary.LittleEndian.Uint32(p[24:]), Image: flags&redoImage != 0,
-		}
+	r := Redo{StoreID: s.StoreID, Meta: s.Meta, Seq: s.Seq, Entries: make([]RedoEntry, 0, s.Count)}
+	s.Add(b[RedoHeadSize:], func(e RedoEntry) { r.Entries = append(r.Entries, e) })
+	if !s.Counts() {
+		return Redo{}, false
 	}
-	return r, r.ImageBytes() == h.ImageBytes
+	return r, true
 }

@@ -13,6 +13,9 @@ func CRC(pieces ...[]byte) uint32 {
 	return c
 }
 
+// AddCRC is the CRC32C of what c is that of, and of p behind it.
+func AddCRC(c uint32, p []byte) uint32 { return crc32.Update(c, castagnoli, p) }
+
 // Sum is a record's checksum (FORMAT 5). It covers the lengths but not the
 // address, so that compaction may move a record without touching its sum.
 func Sum(phys, logic uint32, stored []byte) uint32 {
