@@ -88,8 +88,13 @@ def test_interrupt_without_workers_leaves_the_step_to_be_made(store: DenseStore)
 
     loader = DataLoader({"a": store}, sampler=ByNext(-1), num_workers=0, transform=transform)
     next(loader)
-    with pytest.raises(KeyboardInterrupt):
-        next(loader)
+    # Jobs in the background are started with the signal ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            next(loader)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert next(loader)["a"].tolist() == [1]
 
 
