@@ -192,20 +192,13 @@ class BudgetSampler(StepSampler):
         self._batches = int(cell[0])
 
     def _new(self, lengths: np.ndarray[Any, Any]) -> int:
-        cell, error = _native.ffi.new("lx_handle *"), _native.scratch.error
-        status = _native.lib.lx_budget_new(
+        return self._made(
+            _native.lib.lx_budget_new,
             _native.ffi.from_buffer(lengths),
             len(lengths),
             lengths.itemsize,
             *self._plan.limits(),
-            self._seed,
-            self._rank,
-            self._world_size,
-            cell,
-            error,
         )
-        _native.check(status, error)
-        return int(cell[0])
 
     @property
     def plan(self) -> Any:

@@ -153,24 +153,11 @@ class MixSampler(StepSampler):
         self._handle = self._new()
 
     def _new(self) -> int:
-        ffi, error = _native.ffi, _native.scratch.error
-        sources = ffi.new("lx_source[]", len(self._lengths))
+        sources = _native.ffi.new("lx_source[]", len(self._lengths))
         for place, (name, length) in enumerate(self._lengths.items()):
             subset, weight = self._mix.subsets[name], self._mix.weights[name]
             sources[place] = source_of(length, int(self._mode), subset, weight)[0]
-        cell = ffi.new("lx_handle *")
-        status = _native.lib.lx_mix_new(
-            sources,
-            len(sources),
-            self._batch_size,
-            self._seed,
-            self._rank,
-            self._world_size,
-            cell,
-            error,
-        )
-        _native.check(status, error)
-        return int(cell[0])
+        return self._made(_native.lib.lx_mix_new, sources, len(sources), self._batch_size)
 
     @property
     def mix(self) -> Mix:

@@ -125,6 +125,13 @@ class StepSampler:
         names.update(seed=self._seed, rank=self._rank, world_size=self._world_size)
         return _restore, (type(self), places, names, self._step)
 
+    def _made(self, function: Any, *arguments: Any) -> int:
+        """The handle that a native constructor makes of its own arguments, seed and rank."""
+        cell, error = _native.ffi.new("lx_handle *"), _native.scratch.error
+        status = function(*arguments, self._seed, self._rank, self._world_size, cell, error)
+        _native.check(status, error)
+        return int(cell[0])
+
     def _require_more(self) -> None:
         if self._step >= INT64_MAX:
             raise ValueError(f"next: the last step is {INT64_MAX - 1}, and it was given")

@@ -107,18 +107,8 @@ class Sampler(StepSampler):
         self._handle = self._new()
 
     def _new(self) -> int:
-        cell, error = _native.ffi.new("lx_handle *"), _native.scratch.error
-        status = _native.lib.lx_sampler_new_of(
-            source_of(self._length, int(self._mode), self._subset),
-            self._batch_size,
-            self._seed,
-            self._rank,
-            self._world_size,
-            cell,
-            error,
-        )
-        _native.check(status, error)
-        return int(cell[0])
+        source = source_of(self._length, int(self._mode), self._subset)
+        return self._made(_native.lib.lx_sampler_new_of, source, self._batch_size)
 
     @property
     def length(self) -> int:
