@@ -161,7 +161,7 @@ func (b *Batch) addSlice(p part) error {
 	if b.s.codec == Raw {
 		err = b.writeRaw(&p, entries, sums)
 	} else {
-		err = b.writeFrames(&p, entries, sums)
+		err = b.writeCompressed(&p, entries, sums)
 	}
 	if err != nil {
 		return err

@@ -47,7 +47,7 @@ func BenchmarkAppendRaw(b *testing.B) {
 func BenchmarkSums(b *testing.B) {
 	for _, width := range []int{64, 784, 4096, 1 << 20} {
 		b.Run(strconv.Itoa(width), func(b *testing.B) {
-			data := make([]byte, max(runBytes/width, 1)*width)
+			data := make([]byte, max(windowBytes/width, 1)*width)
 			sum := uint32(0)
 			b.SetBytes(int64(len(data)))
 			for b.Loop() {

@@ -200,7 +200,7 @@ func (c *cursor) resolve() error {
 		if int64(d.e.Chunk) != chunk {
 			var err error
 			chunk = int64(d.e.Chunk)
-			if size, err = c.s.dir.SizeOf(numbered(int(chunk), chunkExt)); err != nil {
+			if size, err = c.s.chunks.sizeOf(int(chunk)); err != nil {
 				return fileError("reading", err)
 			}
 		}
@@ -243,7 +243,7 @@ func (c *cursor) pread(e place, p []byte) error {
 // reaches holds an entry against the size of its chunk, before memory is taken
 // for the bytes that it claims.
 func (c *cursor) reaches(e disk.Entry) error {
-	size, err := c.s.dir.SizeOf(numbered(int(e.Chunk), chunkExt))
+	size, err := c.s.chunks.sizeOf(int(e.Chunk))
 	if err == nil && size < int64(e.Offset)+int64(e.Phys) {
 		err = io.EOF
 	}

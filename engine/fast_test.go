@@ -48,7 +48,7 @@ func raggedRecords(t *testing.T, s *Store, n int) (payloads [][]byte, shapes [][
 func plans(n int64) map[string][]int64 {
 	r := rand.New(rand.NewPCG(5, 6))
 	p := map[string][]int64{"one": {n / 2}, "last": {-1}}
-	for name, size := range map[string]int{"short": 5, "block": block, "blocks": 3*block + 7, "long": 900} {
+	for name, size := range map[string]int{"one": 1, "short": 5, "stride": stride, "strides": 5*stride + 7, "ring": ring, "rings": 3*ring + stride + 1} {
 		for range size {
 			i := r.Int64N(n)
 			if r.IntN(3) == 0 {

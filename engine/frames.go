@@ -15,34 +15,40 @@ func (c *cursor) gatherFrames(index []int64, dst []byte) bool {
 }
 
 func (c *cursor) frames(index []int64, dst []byte) bool {
-	l, z, w := &c.locator, c.z, int(c.s.typed.Width)
+	l, z, n, w := &c.locator, c.z, len(index), int(c.s.typed.Width)
 	defer z.frames.Empty(keepBytes)
-	spots := c.pairs.spots[:block]
-	for k, n := 0, 0; k < len(index); k += n {
-		n = min(block, len(index)-k)
-		l.touch(index[k+n:min(k+n+block, len(index))], 1)
-		for j, i := range index[k : k+n] {
-			i += int64(l.length) & (i >> 63)
-			if uint64(i) >= l.length || !l.find(uint64(i), &spots[j]) || int(spots[j].logic) != w {
+	spots := c.pairs.spots[:ring]
+	l.touch(index[:min(lead, n)], 1)
+	found := 0
+	for done := range n {
+		for found < min(done+framesAhead+1, n) {
+			l.touch(some(index, found+lead), 1)
+			now := some(index, found)
+			if !l.findFrames(now, spots[found%ring:], w) {
 				return false
 			}
+			found += len(now)
 		}
-		for j := range n {
-			if j+framesAhead < n {
-				spots[j+framesAhead].prefetch()
-			}
-			if !z.stage(&z.frames, &spots[j], (k+j)*w, dst) {
-				return false
-			}
+		if done+framesAhead < n {
+			spots[(done+framesAhead)%ring].prefetch()
+		}
+		if !z.stage(&z.frames, &spots[done%ring], done*w, dst) {
+			return false
 		}
 	}
 	return z.dec.DecodeBatch(&z.frames, dst)
 }
 
-// prefetch asks for a record's bytes, unless there are so many that the copy
-// streams by itself.
-func (s *spot) prefetch() {
-	if s.phys < farFrom {
-		move.Prefetch(s.at, int(s.phys))
+// findFrames fills in the spots of records, each of w bytes when decoded.
+func (l *locator) findFrames(index []int64, spots []spot, w int) bool {
+	for j, i := range index {
+		i += int64(l.length) & (i >> 63)
+		if uint64(i) >= l.length || !l.find(uint64(i), &spots[j]) || int(spots[j].logic) != w {
+			return false
+		}
 	}
+	return true
 }
+
+// prefetch asks for the first of a record's bytes.
+func (s *spot) prefetch() { move.Prefetch(s.at, min(int(s.phys), aheadMost)) }

@@ -14,12 +14,13 @@ import (
 // says what it is. So the fast ways need no messages, and the slow one no speed.
 
 const (
-	// block is how many records have their places computed together, small
-	// enough for their lines to stay in the first cache.
-	block = 64
-	// farFrom is the size from where a copy streams by itself: prefetching such
-	// records gains nothing.
-	farFrom = 16 << 10
+	// stride is how many records go through a stage at a time: with 64 of them the
+	// prefetches of a stage wait for one another (docs/performance.md).
+	stride = 16
+	// lead is how many records a stage is ahead of the next, and ring the places of
+	// located ones.
+	lead = 64
+	ring = 2 * lead
 )
 
 // locator finds records in the mappings of a view.
@@ -33,6 +34,8 @@ type locator struct {
 	base     uintptr
 	limit    uint64
 	suspects []uint32 // chunks, see cursor.doubt
+
+	lines [lead]uintptr // of the table, to be prefetched
 }
 
 // spot is where a physical record lies.
@@ -60,6 +63,11 @@ func (l *locator) loadTable() bool {
 	return err == nil && table != nil
 }
 
+// some is the stride of an index that begins with record r.
+func some(index []int64, r int) []int64 {
+	return index[min(r, len(index)):min(r+stride, len(index))]
+}
+
 // touch asks for the table entries of the users' records of index, each of per
 // physical ones. The indices are not checked yet: a prefetch of a wild address
 // does nothing.
@@ -67,13 +75,12 @@ func (l *locator) touch(index []int64, per int64) {
 	if l.perChunk > 0 || len(index) == 0 {
 		return
 	}
-	var at [block]uintptr
 	base, n := move.Address(l.table), int64(l.length)/per
 	for j, i := range index {
 		i += n & (i >> 63)
-		at[j] = base + uintptr(i*per)*disk.EntrySize
+		l.lines[j] = base + uintptr(i*per)*disk.EntrySize
 	}
-	move.PrefetchEach(at[:len(index)])
+	move.PrefetchEach(l.lines[:len(index)])
 }
 
 // find fills in where physical record i lies, which is below the length. Its
@@ -126,7 +133,7 @@ func (l *locator) resolve() bool {
 		if !l.enter(chunk) {
 			return false
 		}
-		size, err := l.c.s.dir.SizeOf(numbered(int(chunk), chunkExt))
+		size, err := l.c.s.chunks.sizeOf(int(chunk))
 		if err != nil || uint64(size) < l.limit {
 			return false
 		}

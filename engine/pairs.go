@@ -8,16 +8,15 @@ import (
 )
 
 const (
-	// pairsAhead is how many ragged records in front of the copy are prefetched,
-	// and pairAhead how many bytes of one.
+	// pairsAhead is how many ragged records in front of the copy are prefetched.
 	pairsAhead = 8
-	pairAhead  = 2560
 	// maxShape is the largest shape record (FORMAT 4).
 	maxShape = 8 + 8*maxDims
 )
 
-// pairs gathers ragged records, a block at a time: the places of block k+1 are
-// found before block k is copied, so that its first records can be prefetched.
+// pairs gathers ragged records in the stages of staged: lines of the table are
+// prefetched, lead records later the places are found and the first of them
+// prefetched, and a stride later they are copied.
 type pairs struct {
 	c         *cursor
 	index     []int64
@@ -25,8 +24,10 @@ type pairs struct {
 	dst       RaggedDst
 	measured  bool // the offsets are there, to be held against the table
 
-	spots  [4 * block]spot // payload and shape of each record of two blocks
-	shapes []byte          // of the current block
+	spots   [2 * ring]spot // payload and shape of record r from 2 * (r % ring) on
+	found   int            // records whose spots are there
+	fetched int            // records that were prefetched
+	shapes  []byte         // of the current stride
 }
 
 // gatherPairs reads the records of index and fills the offsets of dst, or
@@ -38,40 +39,35 @@ func (c *cursor) gatherPairs(index []int64, itemBytes int64, dst RaggedDst, meas
 	return c.locator.ready(c) && c.locator.guarded(g.run)
 }
 
-// part is block k of the batch.
-func (g *pairs) part(k int) []int64 {
-	return g.index[min(k*block, len(g.index)):min((k+1)*block, len(g.index))]
-}
-
 func (g *pairs) run() bool {
 	if z := g.c.z; z != nil {
 		defer z.frames.Empty(keepBytes)
 		defer z.shapes.Empty(keepBytes)
 	}
-	l := &g.c.locator
-	l.touch(g.part(0), 2)
-	l.touch(g.part(1), 2)
-	now := g.part(0)
 	if !g.measured {
 		g.dst.Offsets[0], g.dst.DimOffsets[0] = 0, 0
 	}
-	if !g.find(now, g.spots[:]) {
-		return false
-	}
-	for j := range min(pairsAhead, len(now)) {
-		g.prefetch(j)
-	}
-	for k := 0; len(now) > 0; k++ {
-		l.touch(g.part(k+2), 2)
-		next := g.part(k + 1)
-		if !g.find(next, g.spots[2*block:]) || !g.block(k*block, len(now), len(next)) {
+	l, n := &g.c.locator, len(g.index)
+	l.touch(g.index[:min(lead, n)], 2)
+	g.found, g.fetched = 0, 0
+	for done := 0; done < n; done += stride {
+		for g.found < min(done+2*stride, n) {
+			l.touch(some(g.index, g.found+lead), 2)
+			now := some(g.index, g.found)
+			if !g.find(now, g.at(g.found)) {
+				return false
+			}
+			g.found += len(now)
+		}
+		if !g.stride(done, min(stride, n-done)) {
 			return false
 		}
-		copy(g.spots[:2*block], g.spots[2*block:])
-		now = next
 	}
 	return g.c.z == nil || g.c.z.dec.DecodeBatch(&g.c.z.frames, g.dst.Payload)
 }
+
+// at is the spots of record r and those behind it, up to the end of its stride.
+func (g *pairs) at(r int) []spot { return g.spots[2*(r%ring):] }
 
 // find fills in the spots of records: the payload and the shape of each.
 func (g *pairs) find(index []int64, spots []spot) bool {
@@ -93,9 +89,8 @@ func (g *pairs) find(index []int64, spots []spot) bool {
 	return true
 }
 
-// block reads the n records from k on, whose spots come first, while those of
-// more records lie behind them.
-func (g *pairs) block(k, n, more int) bool {
+// stride reads the n records from k on.
+func (g *pairs) stride(k, n int) bool {
 	shapes, ok := g.measure(k, n)
 	if !ok {
 		return false
@@ -104,10 +99,10 @@ func (g *pairs) block(k, n, more int) bool {
 		return true // the caller's to see
 	}
 	if len(g.shapes) < shapes {
-		g.shapes = make([]byte, max(shapes, block*16))
+		g.shapes = make([]byte, max(shapes, stride*16))
 	}
 	if g.c.z == nil {
-		g.copy(k, n, more)
+		g.copy(k, n)
 	} else if !g.decode(k, n) {
 		return false
 	}
@@ -119,8 +114,9 @@ func (g *pairs) block(k, n, more int) bool {
 // size of the shape records.
 func (g *pairs) measure(k, n int) (shapes int, ok bool) {
 	offsets, dims := g.dst.Offsets[k:k+n+1], g.dst.DimOffsets[k:k+n+1]
+	spots := g.at(k)[:2*n]
 	for j := range n {
-		payload, shape := &g.spots[2*j], &g.spots[2*j+1]
+		payload, shape := &spots[2*j], &spots[2*j+1]
 		end, dimsEnd := offsets[j]+int64(payload.logic), dims[j]+int64(shape.logic)/8-1
 		if g.measured && (end != offsets[j+1] || dimsEnd != dims[j+1]) {
 			return 0, false
@@ -133,13 +129,15 @@ func (g *pairs) measure(k, n int) (shapes int, ok bool) {
 
 // copy copies the payloads of raw records to their places, and their shapes,
 // which lie beside them, to g.shapes.
-func (g *pairs) copy(k, n, more int) {
+func (g *pairs) copy(k, n int) {
 	used, l := 0, &g.c.locator
+	spots := g.at(k)[:2*n]
 	for j := range n {
-		if ahead := j + pairsAhead; ahead < n || ahead >= block && ahead-block < more {
-			g.prefetch(ahead)
+		for ; g.fetched < min(k+j+pairsAhead, g.found); g.fetched++ {
+			next := g.at(g.fetched)
+			move.Prefetch(next[0].at, min(int(next[0].phys+next[1].phys), aheadMost))
 		}
-		payload, shape := &g.spots[2*j], &g.spots[2*j+1]
+		payload, shape := &spots[2*j], &spots[2*j+1]
 		if out := g.dst.Payload[g.dst.Offsets[k+j]:g.dst.Offsets[k+j+1]]; len(out) > 0 {
 			move.Copy(out, payload.at)
 			if out[len(out)-1] == 0 {
@@ -152,24 +150,17 @@ func (g *pairs) copy(k, n, more int) {
 	}
 }
 
-func (g *pairs) prefetch(j int) {
-	payload, shape := &g.spots[2*j], &g.spots[2*j+1]
-	if payload.phys >= farFrom {
-		move.Prefetch(shape.at, int(shape.phys))
-		return
-	}
-	move.Prefetch(payload.at, min(int(payload.phys+shape.phys), pairAhead))
-}
-
 // decode stages the frames of payloads, and decodes shapes to g.shapes.
 func (g *pairs) decode(k, n int) bool {
 	z, used := g.c.z, 0
+	spots := g.at(k)[:2*n]
 	for j := range n {
-		if j+framesAhead < n {
-			g.spots[2*(j+framesAhead)].prefetch()
-			g.spots[2*(j+framesAhead)+1].prefetch()
+		for ; g.fetched < min(k+j+1+framesAhead, g.found); g.fetched++ {
+			next := g.at(g.fetched)
+			next[0].prefetch()
+			next[1].prefetch()
 		}
-		payload, shape := &g.spots[2*j], &g.spots[2*j+1]
+		payload, shape := &spots[2*j], &spots[2*j+1]
 		if !z.stage(&z.frames, payload, int(g.dst.Offsets[k+j]), g.dst.Payload) || !z.stage(&z.shapes, shape, used, g.shapes) {
 			return false
 		}

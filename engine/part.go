@@ -7,9 +7,6 @@ import (
 )
 
 const (
-	// runBytes is how much a worker takes at a time: runs of 256 KiB to 1 MiB
-	// write fastest, and a checksummed run is still in cache when written.
-	runBytes = 512 << 10
 	// sliceRecords bounds the table entries held in memory.
 	sliceRecords = 256 << 10
 	// sliceChunks bounds the chunks that one slice can touch.
@@ -102,24 +99,23 @@ func (p *part) perRun(bytes int) int {
 	return min((n+1)&^1, p.n)
 }
 
-// together returns the bytes of records i and on, up to some j <= end, as one
-// piece: in the caller's memory where they lie there so, else copied.
-func (p *part) together(i, end int, scratch []byte) (piece []byte, j int) {
+// stored is the bytes of a window of a cut part: in the caller's memory where they
+// lie there so, else copied.
+func (p *part) stored(w window, scratch []byte) []byte {
 	if p.width > 0 {
-		return p.data[i*p.width : end*p.width], end
+		from := int64(w.first)*int64(p.width) + w.skip
+		return p.data[from : from+w.size]
 	}
-	if first := p.record(i); len(first) >= len(scratch)/2 {
-		return first, i + 1
+	i, r := w.first, p.record(w.first)[w.skip:]
+	if int64(len(r)) >= w.size {
+		return r[:w.size]
 	}
-	used := 0
-	for j = i; j < end; j++ {
-		r := p.record(j)
-		if used+len(r) > len(scratch) {
-			break
-		}
-		used += copy(scratch[used:], r)
+	used := copy(scratch[:w.size], r)
+	for int64(used) < w.size {
+		i++
+		used += copy(scratch[used:w.size], p.record(i))
 	}
-	return scratch[:used], j
+	return scratch[:used]
 }
 
 // checkDense says whether count records of the store's width fill data.

@@ -7,7 +7,7 @@ import (
 )
 
 // writeRaw stores the records of p as they are. Places are taken in index
-// order, which arithmetic stores need; the runs are then checksummed and
+// order, which arithmetic stores need; the windows are then checksummed and
 // written side by side, each while it is in cache.
 func (b *Batch) writeRaw(p *part, entries []disk.Entry, sums []uint32) error {
 	for i := range entries {
@@ -20,21 +20,20 @@ func (b *Batch) writeRaw(p *part, entries []disk.Entry, sums []uint32) error {
 	if err := b.reserve(entries); err != nil {
 		return err
 	}
-	per := p.perRun(runBytes)
-	units := (p.n + per - 1) / per
+	units := windows(entries)
 	start := func() ([]byte, error) { return nil, nil }
 	if p.width == 0 {
-		start = func() ([]byte, error) { return make([]byte, runBytes), nil }
+		start = func() ([]byte, error) { return make([]byte, min(windowBytes, p.size())), nil }
 	}
-	return fan.Run(0, units, start, nil, func(scratch []byte, unit int) error {
-		lo, hi := unit*per, min((unit+1)*per, p.n)
-		for i := lo; i < hi; i++ {
+	return fan.Run(0, len(units), start, nil, func(scratch []byte, unit int) error {
+		w := units[unit]
+		for i := w.lo; i < w.hi; i++ {
 			sums[i] = disk.Sum(entries[i].Phys, entries[i].Logic, p.record(i))
 		}
-		return b.writeExtents(entries[lo:hi], func(i, end int) ([]byte, int) {
-			piece, j := p.together(lo+i, lo+end, scratch)
-			return piece, j - lo
-		})
+		if w.size == 0 {
+			return nil
+		}
+		return b.s.w.writeAt(numbered(int(w.chunk), chunkExt), p.stored(w, scratch), w.off)
 	})
 }
 
@@ -58,20 +57,16 @@ func (b *Batch) reserve(entries []disk.Entry) error {
 	return nil
 }
 
-// writeExtents writes the stored bytes of entries, as few writes as their
-// places and together allow: together gives the bytes of entries i and on, up
-// to some j <= end.
-func (b *Batch) writeExtents(entries []disk.Entry, together func(i, end int) ([]byte, int)) error {
-	for i := 0; i < len(entries); {
-		n, _ := extent(entries[i:])
-		for end := i + n; i < end; {
-			piece, j := together(i, end)
-			e := entries[i]
-			if err := b.s.w.writeAt(numbered(int(e.Chunk), chunkExt), piece, int64(e.Offset)); err != nil {
-				return err
-			}
-			i = j
+// writeFrames writes the stored bytes of entries, which lie one after another in
+// frames.
+func (b *Batch) writeFrames(entries []disk.Entry, frames []byte) error {
+	for len(entries) > 0 {
+		n, size := extent(entries)
+		e := entries[0]
+		if err := b.s.w.writeAt(numbered(int(e.Chunk), chunkExt), frames[:size], int64(e.Offset)); err != nil {
+			return err
 		}
+		entries, frames = entries[n:], frames[size:]
 	}
 	return nil
 }
@@ -89,10 +84,10 @@ const (
 	keepBytes = 4 << 20
 )
 
-// writeFrames compresses the records of p, a run to a worker, and stores the
+// writeCompressed compresses the records of p, a run to a worker, and stores the
 // frames in the order in which runs are done: the table keeps the order of the
 // records.
-func (b *Batch) writeFrames(p *part, entries []disk.Entry, sums []uint32) error {
+func (b *Batch) writeCompressed(p *part, entries []disk.Entry, sums []uint32) error {
 	per := p.perRun(frameRun)
 	units := (p.n + per - 1) / per
 	c := &b.s.coders
@@ -104,14 +99,7 @@ func (b *Batch) writeFrames(p *part, entries []disk.Entry, sums []uint32) error 
 		if err := b.at.place(entries[lo:hi]); err != nil {
 			return err
 		}
-		used := 0
-		return b.writeExtents(entries[lo:hi], func(i, end int) ([]byte, int) {
-			from := used
-			for _, e := range entries[lo+i : lo+end] {
-				used += int(e.Phys)
-			}
-			return z.frames[from:used], end
-		})
+		return b.writeFrames(entries[lo:hi], z.frames)
 	})
 }
 

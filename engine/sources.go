@@ -163,6 +163,17 @@ func (s *sources) borrow(id int) (*source, error) {
 	return src, nil
 }
 
+// sizeOf is how long file id is now. A file that is open answers in a third of the
+// time that its name takes; without a descriptor to spare the name does.
+func (s *sources) sizeOf(id int) (int64, error) {
+	src, err := s.borrow(id)
+	if err != nil {
+		return s.dir.SizeOf(numbered(id, s.ext))
+	}
+	defer s.giveBack(src)
+	return src.file.Size()
+}
+
 // advise gives do a file that takes advice, if it can be opened and does.
 func (s *sources) advise(id int, do func(vfs.Advised)) {
 	src, err := s.borrow(id)

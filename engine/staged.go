@@ -6,27 +6,28 @@ import (
 )
 
 const (
-	// aheadBytes is how far in front of the copy data is prefetched.
+	// aheadBytes is how far in front of the copy the data of records above eachUpTo
+	// bytes are prefetched, and aheadMost how much of each: the processor goes on
+	// by itself.
 	aheadBytes = 8 << 10
-	// eachUpTo is the largest record that one prefetched line starts off well;
-	// larger ones have all their lines prefetched, since 784 bytes with two of
-	// 13 lines are half as fast.
+	aheadMost  = 12 * 64
+	// eachUpTo is the largest record that one prefetched line starts off well, when
+	// it is located.
 	eachUpTo = 256
 	// runFrom is the shortest run of neighbours that is copied as one.
 	runFrom = 8
 )
 
-// staged gathers raw dense records out of mappings in three stages, a block
-// apart: while block k is copied, block k+1 has its addresses computed and its
-// data prefetched, and block k+2 its table lines prefetched (docs/performance.md
-// has the figures).
+// staged gathers raw dense records out of mappings in three stages: lines of the
+// table are prefetched, lead records later the addresses are computed and the data
+// prefetched, and lead records later they are copied.
 type staged struct {
 	*locator
 	width uint64
 	index []int64
 
-	addrs  [2 * block]uintptr
-	chunks [2 * block]uint32
+	addrs  [ring]uintptr // of record r at r % ring
+	chunks [ring]uint32
 }
 
 // gatherStaged copies the records of index to dst, or says no and may have
@@ -51,7 +52,7 @@ func (g *staged) runs(dst []byte) (done int) {
 		for n < len(rest) && rest[n] == rest[n-1]+1 {
 			n++
 		}
-		if n < runFrom || !g.locate(rest[:1], 0) {
+		if n < runFrom || !g.locate(0, rest[:1]) {
 			return done
 		}
 		first := uint64(rest[0] + int64(g.length)&(rest[0]>>63))
@@ -86,53 +87,74 @@ func (g *staged) together(first uint64, n int) int {
 	return n
 }
 
-// part is block k of the batch.
-func (g *staged) part(k int) []int64 {
-	return g.index[min(k*block, len(g.index)):min((k+1)*block, len(g.index))]
-}
-
+// run copies all records of the index.
 func (g *staged) run(dst []byte) bool {
-	g.touch(g.part(0), 1)
-	g.touch(g.part(1), 1)
-	now := g.part(0)
-	if !g.locate(now, 0) {
-		return false
-	}
-	w := int(g.width)
-	for k := 0; len(now) > 0; k++ {
-		g.touch(g.part(k+2), 1)
-		next := g.part(k + 1)
-		if !g.locate(next, block) {
-			return false
+	n, w := len(g.index), int(g.width)
+	clear(g.chunks[:])
+	g.touch(g.index[:min(lead, n)], 1)
+	located, fetched := 0, 0
+	for done := 0; done < n; done += stride {
+		for located < min(done+stride+lead, n) {
+			g.touch(some(g.index, located+lead), 1)
+			now := some(g.index, located)
+			if !g.locate(located, now) {
+				return false
+			}
+			located += len(now)
 		}
-		out := dst[k*block*w : (k*block+len(now))*w]
-		g.copy(out, len(now), len(next))
-		g.doubt(out, len(now))
-		copy(g.addrs[:block], g.addrs[block:])
-		copy(g.chunks[:block], g.chunks[block:])
-		now = next
+		end := min(done+stride, n)
+		fetched = g.copy(dst[done*w:end*w], done, fetched, located)
+		g.doubt(dst[done*w:end*w], done)
 	}
 	return true
 }
 
-// locate fills in the addresses of records, from place from on.
-func (g *staged) locate(index []int64, from int) bool {
-	addrs, chunks := g.addrs[from:from+block], g.chunks[from:from+block]
+// locate fills in the addresses of records r and on, and prefetches small ones.
+func (g *staged) locate(r int, index []int64) bool {
+	addrs := g.addrs[r%ring:][:len(index)]
+	found := false
+	if g.perChunk >= g.length {
+		found = g.locateInOne(addrs, index)
+	} else {
+		found = g.locateInMany(addrs, g.chunks[r%ring:][:len(index)], index)
+	}
+	if found && g.width <= eachUpTo {
+		move.PrefetchEach(addrs)
+	}
+	return found
+}
+
+// locateInOne is locate where the places of all records follow a formula and are in
+// chunk 0, as in most stores: small records take more time to find than to copy.
+func (g *staged) locateInOne(addrs []uintptr, index []int64) bool {
+	if g.limit == 0 && !g.enter(0) || g.length*g.width > g.limit {
+		return false
+	}
+	base, width, length := g.base, uintptr(g.width), g.length
+	for j, i := range index {
+		i += int64(length) & (i >> 63)
+		if uint64(i) >= length {
+			return false
+		}
+		addrs[j] = base + uintptr(i)*width
+	}
+	return true
+}
+
+// locateInMany is locate for any other store.
+func (g *staged) locateInMany(addrs []uintptr, chunks []uint32, index []int64) bool {
 	for j, i := range index {
 		i += int64(g.length) & (i >> 63)
 		if uint64(i) >= g.length {
 			return false
 		}
-		var chunk uint32
-		var off uint64
+		chunk, off := uint32(0), uint64(0)
 		if g.perChunk == 0 {
 			e := disk.DecodeEntry(g.table[uint64(i)*disk.EntrySize:])
 			if uint64(e.Phys) != g.width || uint64(e.Logic) != g.width {
 				return false
 			}
 			chunk, off = e.Chunk, uint64(e.Offset)
-		} else if uint64(i) < g.perChunk {
-			off = uint64(i) * g.width
 		} else {
 			chunk, off = uint32(uint64(i)/g.perChunk), uint64(i)%g.perChunk*g.width
 		}
@@ -144,32 +166,31 @@ func (g *staged) locate(index []int64, from int) bool {
 	return true
 }
 
-// copy copies the first n records located, while more are located behind them.
-func (g *staged) copy(out []byte, n, more int) {
+// copy copies the records from r on that out has room for, and prefetches some of
+// those located behind them. It returns up to where that was done.
+func (g *staged) copy(out []byte, r, fetched, located int) int {
 	w := int(g.width)
+	n := len(out) / w
 	if w <= eachUpTo {
-		move.PrefetchEach(g.addrs[block : block+more])
-		move.CopyEach(out, g.addrs[:n], w)
-		return
+		move.CopyEach(out, g.addrs[r%ring:][:n], w)
+		return fetched
 	}
-	ahead := 0
-	if w < farFrom {
-		ahead = min(max(aheadBytes/w, 2), block)
-	}
+	ahead := min(max(aheadBytes/w, 2), lead)
 	for j := range n {
-		if k := j + ahead; ahead > 0 && (k < n || k >= block && k-block < more) {
-			move.Prefetch(g.addrs[k], w)
+		for ; fetched < min(r+j+ahead, located); fetched++ {
+			move.Prefetch(g.addrs[fetched%ring], min(w, aheadMost))
 		}
-		move.Copy(out[j*w:(j+1)*w], g.addrs[j])
+		move.Copy(out[j*w:(j+1)*w], g.addrs[(r+j)%ring])
 	}
+	return fetched
 }
 
-// doubt suspects the chunks of copied records that end in a zero.
-func (g *staged) doubt(out []byte, n int) {
+// doubt suspects the chunks of copied records, r and on, that end in a zero.
+func (g *staged) doubt(out []byte, r int) {
 	w := int(g.width)
-	for j := range n {
-		if out[(j+1)*w-1] == 0 {
-			g.suspect(g.chunks[j])
+	for k, j := w-1, 0; k < len(out); k, j = k+w, j+1 {
+		if out[k] == 0 {
+			g.suspect(g.chunks[(r+j)%ring])
 		}
 	}
 }

@@ -126,13 +126,16 @@ func (w *writer) newUpgrade(st state) (*upgrade, error) {
 	return u, nil
 }
 
+// sumsBytes is how many bytes of sums a step collects before it writes them.
+const sumsBytes = 512 << 10
+
 // step computes the checksums of some records and writes them; when it is done
 // it commits.
 func (u *upgrade) step() (done bool, err error) {
 	s, width := u.w.s, uint32(u.w.s.typed.Width)
 	var run []byte
 	first, used := u.next, int64(0)
-	for u.next < u.st.length && used < verifyBytes && len(run) < runBytes {
+	for u.next < u.st.length && used < verifyBytes && len(run) < sumsBytes {
 		if _, k := s.limits.segmentOf(u.next); k == 0 && u.next > first {
 			break
 		}

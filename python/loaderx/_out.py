@@ -18,6 +18,18 @@ def check_out(
             common with index.
     """
     shape = (len(index), *item_shape)
+    # The usual case first: it is asked with every batch.
+    if type(out) is np.ndarray and out.dtype == dtype and out.shape == shape:
+        flags = out.flags
+        if flags.c_contiguous and flags.writeable and not np.may_share_memory(out, index):
+            return
+    _explain(out, index, shape, dtype)
+
+
+def _explain(
+    out: Any, index: np.ndarray[Any, Any], shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> None:
+    """Raise for what is wrong with an ``out``; nothing is with some subclasses of arrays."""
     wanted = f"out: expected a writable, C-contiguous array of shape {shape} and dtype {dtype}"
     if not isinstance(out, np.ndarray):
         raise TypeError(f"{wanted}, got {type(out).__name__}")

@@ -149,7 +149,7 @@ class DenseStore(MaintainedStore):
         """Read records to ``out``, as gather does."""
         check_out(out, index, self._item_shape, self._dtype)
         if len(index):
-            destination = _native.ffi.from_buffer("char[]", out.view(np.uint8).reshape(-1), True)
+            destination = _native.ffi.from_buffer("char[]", out, True)
             self._read_in_pieces(index, destination, max_threads)
         else:
             self._require_open()

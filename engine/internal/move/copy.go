@@ -3,9 +3,9 @@ package move
 import "unsafe"
 
 // The routines below take addresses in mappings, which the garbage collector
-// does not know, as numbers. Go has no words for a prefetch, nor for the one
-// instruction that copies large blocks fastest; each has a twin in Go that
-// does the same, for other processors and for the tests.
+// does not know, as numbers. Go has no words for a prefetch, nor for the
+// instructions that copy fastest; each routine has a twin in Go that does the
+// same, for other processors and for the tests.
 
 const lineBytes = 64
 
@@ -28,11 +28,14 @@ func PrefetchEach(addrs []uintptr) {
 //
 //go:noinline
 func Copy(dst []byte, src uintptr) {
-	if len(dst) >= repFrom && hasRepMovs {
-		repMovs(&dst[0], src, len(dst))
-		return
+	switch n := len(dst); {
+	case n >= repFrom && hasRepMovs:
+		repMovs(&dst[0], src, n)
+	case n >= wideFrom && hasWide:
+		wideMove(&dst[0], src, n)
+	default:
+		copy(dst, bytesAt(src, n))
 	}
-	copy(dst, bytesAt(src, len(dst)))
 }
 
 // CopyEach fills dst with one record of width bytes from each address. It may

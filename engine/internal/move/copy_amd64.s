@@ -30,3 +30,37 @@ TEXT ·repMovs(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), CX
 	REP; MOVSB
 	RET
+
+// func wideMove(dst *byte, src uintptr, n int)
+// Four registers of 32 bytes at a time, and what is left over with the end again.
+TEXT ·wideMove(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+lines:
+	VMOVDQU (SI), Y0
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 64(SI), Y2
+	VMOVDQU 96(SI), Y3
+	VMOVDQU Y0, (DI)
+	VMOVDQU Y1, 32(DI)
+	VMOVDQU Y2, 64(DI)
+	VMOVDQU Y3, 96(DI)
+	ADDQ $128, SI
+	ADDQ $128, DI
+	SUBQ $128, CX
+	CMPQ CX, $128
+	JGE  lines
+	TESTQ CX, CX
+	JEQ  done
+	VMOVDQU -128(SI)(CX*1), Y0
+	VMOVDQU -96(SI)(CX*1), Y1
+	VMOVDQU -64(SI)(CX*1), Y2
+	VMOVDQU -32(SI)(CX*1), Y3
+	VMOVDQU Y0, -128(DI)(CX*1)
+	VMOVDQU Y1, -96(DI)(CX*1)
+	VMOVDQU Y2, -64(DI)(CX*1)
+	VMOVDQU Y3, -32(DI)(CX*1)
+done:
+	VZEROUPPER
+	RET

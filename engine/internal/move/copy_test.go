@@ -16,7 +16,7 @@ func source(n int) []byte {
 	return b
 }
 
-var sizes = []int{1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 32, 63, 64, 65, 100, 255, 256, 784, repFrom - 1, repFrom, repFrom + 1, 4096, 12345, 1 << 18}
+var sizes = []int{1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 32, 63, 64, 65, 100, 127, 128, 129, 255, 256, 257, 383, 384, 511, 784, repFrom - 1, repFrom, repFrom + 1, 4096, 12345, 1 << 18}
 
 // The assembly and its twin copy the same bytes, and no others.
 func TestCopyEqualsItsTwin(t *testing.T) {
@@ -28,6 +28,13 @@ func TestCopyEqualsItsTwin(t *testing.T) {
 			for name, do := range map[string]func(dst []byte, src uintptr){
 				"Copy":    Copy,
 				"repMovs": func(dst []byte, src uintptr) { repMovs(&dst[0], src, len(dst)) },
+				"wideMove": func(dst []byte, src uintptr) {
+					if hasWide && len(dst) >= 128 {
+						wideMove(&dst[0], src, len(dst))
+					} else {
+						Copy(dst, src)
+					}
+				},
 			} {
 				got := make([]byte, n+2)
 				do(got[1:n+1], Address(src[shift:]))

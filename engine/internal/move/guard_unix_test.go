@@ -104,6 +104,8 @@ func TestGuardFaultInEachRoutine(t *testing.T) {
 		"Copy, small":       func() { Copy(big[:100], lost-50) },
 		"Copy, large":       func() { Copy(big, lost-uintptr(repFrom)) },
 		"repMovs":           func() { repMovs(&big[0], lost-50, 100) },
+		"Copy, middle":      func() { Copy(big[:wideFrom+300], lost-200) },
+		"Copy, middle, end": func() { Copy(big[:wideFrom+300], lost-uintptr(wideFrom)-299) },
 		"copyTwin":          func() { copyTwin(&big[0], lost-50, 100) },
 		"CopyEach, fixed":   func() { CopyEach(big[:16], []uintptr{lost - 8, lost}, 8) },
 		"CopyEach, general": func() { CopyEach(big[:200], []uintptr{lost - 100, lost - 50}, 100) },
