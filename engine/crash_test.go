@@ -574,10 +574,15 @@ func sweepSeeds(t *testing.T, first uint64, more func(n uint64) bool, to script)
 }
 
 func TestCrashes(t *testing.T) {
-	if s := os.Getenv("CRASH_SEED"); s != "" {
+	if s := os.Getenv("CRASH_SEED"); s != "" { // "SEED", or "SEED soak" for one that the soak printed
 		var seed uint64
-		_, _ = fmt.Sscan(s, &seed)
-		if err := one(seed, nil, &counters{}, script{}); err != nil {
+		var how string
+		_, _ = fmt.Sscan(s, &seed, &how)
+		to := script{}
+		if how == "soak" {
+			to = soakScript
+		}
+		if err := one(seed, nil, &counters{}, to); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -594,11 +599,14 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
+// soakScript visits more states of each workload: there is time.
+var soakScript = script{per: 12}
+
 func TestSoakCrashes(t *testing.T) {
 	if *soak == 0 {
 		t.Skip("runs only when told for how long: -soak 30m")
 	}
 	begun := time.Now()
-	count := sweepSeeds(t, uint64(begun.UnixNano()), func(uint64) bool { return time.Since(begun) < *soak }, script{per: 12})
+	count := sweepSeeds(t, uint64(begun.UnixNano()), func(uint64) bool { return time.Since(begun) < *soak }, soakScript)
 	t.Logf("%v; %d in all, %v", count, count.states(), time.Since(begun).Round(time.Second))
 }

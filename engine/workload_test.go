@@ -134,6 +134,9 @@ type setting struct {
 
 func (c setting) String() string {
 	s := fmt.Sprintf("%v %v %+v round %d", c.o.Kind, *c.o.Codec, c.o.Limits, c.o.round)
+	if c.o.AllowEmpty {
+		s += " with empty records"
+	}
 	if c.version4 {
 		s += " from version 4"
 	}
