@@ -127,6 +127,9 @@ func (f *folder) readChain(journal vfs.File, st *state) (*overlay, error) {
 		if len(over.images) > 0 {
 			return nil, corrupt(journal.Path(), "redo record %d follows one with images, which a checkpoint should have ended", h.Seq)
 		}
+		if pos > disk.RedoStart && end > disk.RedoStart+disk.RedoReserve {
+			return nil, corrupt(journal.Path(), "redo record %d ends at %d: behind another one at most %d are used, and a checkpoint comes first", h.Seq, end, disk.RedoStart+disk.RedoReserve)
+		}
 		if err := f.keepRedo(over, journal, pos, h, st); err != nil {
 			return nil, err
 		}

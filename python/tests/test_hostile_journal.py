@@ -246,6 +246,9 @@ def test_thousands_of_redo_records(kind: str, tmp_path: Path) -> None:
     path = store.write(tmp_path / "s")
     reads(kind, path)
     recovers(kind, path, records(kind))
+    store.redo.append(Redo(store.meta, [], sequence=room))
+    path = store.write(tmp_path / "more")
+    refused(CorruptStoreError, f"record {room} ends at", kind, path, "journal.zr")
 
 
 @every_kind
