@@ -202,11 +202,8 @@ func (c *compaction) carryOut(moves []disk.RedoEntry, payloads [][]byte, source 
 		return nil
 	}
 	w := c.s.w
-	if w.slot.Arithmetic {
-		w.slot.Arithmetic, w.slot.PerChunk = false, 0
-		if err := w.checkpoint(); err != nil {
-			return err
-		}
+	if err := w.leaveFormula(); err != nil {
+		return err
 	}
 	last := moves[len(moves)-1].Entry
 	end := int64(last.Offset) + int64(last.Phys)

@@ -71,9 +71,10 @@ func (s *Store) descending(index []int64) ([]int64, error) {
 // that it has to cover, the redo record, then what it says.
 func (w *writer) delete(gone []int64) error {
 	s := w.s
-	if w.slot.Arithmetic || w.pending && w.redo == 0 {
-		// Places stop following the formula with the first redo record.
-		w.slot.Arithmetic, w.slot.PerChunk = false, 0
+	if err := w.leaveFormula(); err != nil {
+		return err
+	}
+	if w.pending && w.redo == 0 {
 		if err := w.checkpoint(); err != nil {
 			return err
 		}

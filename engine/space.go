@@ -22,16 +22,16 @@ func (s *Store) Stats() (Stats, error) {
 	}
 	defer s.leave()
 	v := s.view.Load()
-	rows, err := s.rows(v)
+	st := Stats{Records: v.length / s.perRecord()}
+	ends, err := s.packInOrder(v, &st)
+	if err == nil && ends == nil {
+		ends, err = s.packByAddress(v)
+	}
 	if err != nil {
 		return Stats{}, err
 	}
-	st := Stats{Records: v.length / s.perRecord()}
-	for _, e := range rows.entries {
-		st.LiveBytes += int64(e.Phys)
-	}
 	var packed int64
-	for _, end := range rows.packed(s.limits.Chunk) {
+	for _, end := range ends {
 		packed += end
 	}
 	for id := int64(0); id <= int64(v.tailChunk); id++ {
@@ -43,6 +43,39 @@ func (s *Store) Stats() (Stats, error) {
 	}
 	st.Reclaimable = max(0, st.ChunkBytes-packed)
 	return st, nil
+}
+
+// packInOrder counts the live bytes, and gives how long each chunk is after a
+// compaction, or nil if the records do not lie in their order: then that takes the
+// whole table in memory.
+func (s *Store) packInOrder(v *view, st *Stats) (ends []int64, err error) {
+	c, p, last := s.reader(v), packer{room: s.limits.Chunk, ends: []int64{}}, disk.Entry{}
+	err = c.guard(func() error {
+		for i := range v.length {
+			c.at = i / s.perRecord()
+			e, err := c.entry(i)
+			if err != nil {
+				return err
+			}
+			st.LiveBytes += int64(e.Phys)
+			if p.ends == nil || e.Chunk < last.Chunk || e.Chunk == last.Chunk && e.Offset < last.Offset {
+				p.ends = nil
+				continue
+			}
+			p.next(e.Entry)
+			last = e.Entry
+		}
+		return nil
+	})
+	return p.ends, err
+}
+
+func (s *Store) packByAddress(v *view) ([]int64, error) {
+	r, err := s.rows(v)
+	if err != nil {
+		return nil, err
+	}
+	return r.packed(s.limits.Chunk), nil
 }
 
 // rows is the whole record table, and its order by address.

@@ -12,6 +12,7 @@ from loaderx._feed import Feed
 from loaderx._mode import Mode
 from loaderx._order import Order, joined
 from loaderx._steps import IndexArray
+from loaderx.errors import LoaderClosedError
 from loaderx.zsampler import BudgetSampler, Sampler
 
 TAILS = ("keep", "drop", "pad")
@@ -62,12 +63,17 @@ class Pass:
         return self
 
     def __next__(self) -> Any:
-        if self._feed.step >= self._feed.end:
+        if self._feed.ended:
             self._feed.close()
             raise StopIteration
         if self._owner.ring.closed:
             self._feed.close()
-        return self._feed.next()
+        try:
+            return self._feed.next()
+        except LoaderClosedError:
+            if self._feed.ended:  # another thread has taken the last batch, and closed
+                raise StopIteration from None
+            raise
 
 
 class Places:
@@ -145,11 +151,11 @@ def plan_of(sampler: Any, order: Order, number: Any, tail: Any) -> Plan:
     """
     check_tail(tail)
     number = as_int("number", number, 0, _INT64_MAX - 1)
-    if isinstance(sampler, BudgetSampler):
+    if isinstance(sampler, BudgetSampler) and order.own:
         _check_left_out(sampler, tail)
         as_int("number", number, 0, _INT64_MAX // sampler.cycle - 2)
         return Plan(order, number * sampler.cycle, sampler.cycle, 0)
-    if not isinstance(sampler, Sampler):
+    if not isinstance(sampler, Sampler) or not order.own:
         raise TypeError(
             "epoch: expected steps, because a mix, or a sampler of one's own, does not say how "
             f"long a pass is, got None for {type(sampler).__name__}"

@@ -93,6 +93,7 @@ class Feed:
         self.require_open()
         self.require_outside("next")
         with self._turn:
+            self._require_more()
             ready, asked = self.ring.ready, time.perf_counter()
             self._stats.asked(asked, ready)
             self._owner, self._consumer = 0, _get_ident()
@@ -151,6 +152,18 @@ class Feed:
             raise LoaderClosedError(
                 f"expected an open loader, got one that was closed at step {self.step}"
             )
+
+    @property
+    def ended(self) -> bool:
+        """Whether all batches up to the end were given."""
+        return self.step >= self.end
+
+    def _require_more(self) -> None:
+        """Raise StopIteration behind the last batch, which another thread may have taken."""
+        if self.ended:
+            if self.end < ENDLESS:
+                raise StopIteration
+            raise ValueError(f"next: the last step is {self.end - 1}, and it was given")
 
     def require_outside(self, method: str) -> None:
         """Refuse what would wait for itself."""

@@ -43,7 +43,12 @@ class Order(Protocol):
 
 def order_of(sampler: Any) -> Order:
     """Wrap a sampler. Raises TypeError for an object that is none."""
-    if isinstance(sampler, StepSampler):
+    if isinstance(sampler, StepSampler) and not _overrides(sampler, "indices_at"):
+        if _overrides(sampler, "next"):
+            raise TypeError(
+                f"sampler: expected {type(sampler).__name__}, which overrides next(), to override "
+                "indices_at(step) as well, since that is what a loader asks for"
+            )
         return _Native(sampler)
     if callable(getattr(sampler, "indices_at", None)):
         return _Indexed(sampler)
@@ -53,6 +58,12 @@ def order_of(sampler: Any) -> Order:
         "sampler: expected a loaderx Sampler, or an object with indices_at(step) or next(), "
         f"got {type(sampler).__name__}"
     )
+
+
+def _overrides(sampler: StepSampler, method: str) -> bool:
+    """Whether a subclass of another package has a method of its own."""
+    found = next(c for c in type(sampler).__mro__ if method in c.__dict__)
+    return found.__module__.partition(".")[0] != __package__
 
 
 class _Native:

@@ -24,6 +24,7 @@ from typing import Any
 
 from loaderx._buffers import BufferRing
 from loaderx._handover import Claim, Failed, Ready, Taken, Wait
+from loaderx._index import INT64_MAX
 from loaderx._ticket import Job, Result
 
 # A ticket grows while it takes less than both; it shrinks when it takes far longer.
@@ -32,8 +33,8 @@ TICKET_BYTES = 6 << 20
 TICKET_STEPS = 256
 # How long a worker waits for room before it ends.
 LINGER_SECONDS = 0.05
-# The end of a ring that has none: no step can be that far.
-ENDLESS = 1 << 63
+# The end of a ring that has none: no step is counted so far.
+ENDLESS = INT64_MAX
 
 
 class Ring:

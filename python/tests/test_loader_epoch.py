@@ -270,3 +270,31 @@ def test_bad_arguments(
     with DataLoader({"x": store}, 2, 10) as loader:
         with pytest.raises(error, match=message):
             loader.epoch(**arguments)
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2])
+def test_threads_may_share_a_pass(workers: int, tmp_path: Path) -> None:
+    """Each batch goes to one of them, and each of them sees the end."""
+    with DenseStore(tmp_path / "s", np.int64, ()) as store:
+        store.append(np.arange(12))
+        with DataLoader({"a": store}, batch_size=2, mode=0, num_workers=workers) as loader:
+            for _ in range(20):
+                batches = iter(loader.epoch())
+                taken: list[list[int]] = []
+                errors: list[BaseException] = []
+
+                def take(batches: Any = batches, taken: Any = taken, errors: Any = errors) -> None:
+                    try:
+                        for batch in batches:
+                            taken.append(batch["a"].tolist())
+                    except BaseException as error:
+                        errors.append(error)
+
+                threads = [threading.Thread(target=take, daemon=True) for _ in range(4)]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join(60)
+                    assert not thread.is_alive()
+                assert not errors
+                assert sorted(taken) == [[k, k + 1] for k in range(0, 12, 2)]

@@ -10,8 +10,9 @@ from typing import Any, Callable
 
 import numpy as np
 import pytest
+from support import same
 
-from loaderx import DataLoader, DenseStore, _ring
+from loaderx import DataLoader, DenseStore, Sampler, _ring
 from loaderx.errors import RecordIndexError
 
 LENGTH = 100
@@ -162,4 +163,47 @@ def test_a_step_may_have_no_record(store: DenseStore) -> None:
 def test_floats_are_refused(store: DenseStore) -> None:
     loader = DataLoader({"a": store}, 0, sampler=ByStep(lambda step: [0.5]))
     with pytest.raises(TypeError, match="1-D array of integers for step 0, got .* float64"):
+        next(loader)
+
+
+class Backwards(Sampler):
+    """A sampler of the package whose order somebody else has changed."""
+
+    def indices_at(self, step: int) -> Any:
+        return np.sort(super().indices_at(step))[::-1]
+
+
+class NextOnly(Sampler):
+    """One whose next() is another than its indices_at()."""
+
+    def next(self) -> Any:
+        return super().next()[::-1]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_subclass_is_asked_by_its_own_method(store: DenseStore, workers: int) -> None:
+    sampler = Backwards(len(store), 4, seed=5)
+    with DataLoader({"a": store}, sampler=sampler, num_workers=workers) as loader:
+        for step in range(8):
+            assert same(next(loader)["a"], store[sampler.indices_at(step)])
+        with pytest.raises(TypeError, match="expected steps"):
+            loader.epoch()
+        assert len(list(loader.epoch(3))) == 3
+
+
+def test_a_subclass_with_its_own_next_is_refused(store: DenseStore) -> None:
+    with pytest.raises(TypeError, match="NextOnly, which overrides next"):
+        DataLoader({"a": store}, sampler=NextOnly(len(store), 4))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_behind_the_last_step(store: DenseStore, workers: int) -> None:
+    """No step has 64 bits; what comes behind the last one is an error at once."""
+    with DataLoader({"a": store}, batch_size=4, num_workers=workers) as loader:
+        loader.seek((1 << 63) - 2)
+        next(loader)
+        for _ in range(3):
+            with pytest.raises(ValueError, match="the last step is 9223372036854775806"):
+                next(loader)
+        loader.seek(0)
         next(loader)
