@@ -178,12 +178,29 @@ func (b *Batch) addSlice(p part) error {
 }
 
 // openFirst opens what the first slice is written to, and what taking it back
-// would cut, so that a link or a missing right shows before anything is written.
+// would cut, so that a link or a missing right shows before anything is written. So
+// does a file that another program has cut: written to behind its end, what was lost
+// would read as zeros.
 func (b *Batch) openFirst() error {
-	id, _ := b.s.limits.segmentOf(b.start)
-	for _, name := range []string{numbered(int(b.at.chunk), chunkExt), numbered(id, tableExt), numbered(id, sumExt)} {
-		if _, err := b.s.w.open(name); err != nil {
+	id, k := b.s.limits.segmentOf(b.start)
+	for _, f := range []struct {
+		name string
+		end  int64 // of what is there
+	}{
+		{numbered(int(b.at.chunk), chunkExt), b.at.off},
+		{numbered(id, tableExt), k * disk.EntrySize},
+		{numbered(id, sumExt), k * disk.SumSize},
+	} {
+		file, err := b.s.w.open(f.name)
+		if err != nil {
 			return err
+		}
+		size, err := file.Size()
+		if err != nil {
+			return fileError("appending", err)
+		}
+		if size < f.end {
+			return corrupt(file.Path(), "expected at least %d bytes, got %d: another program has cut it", f.end, size)
 		}
 	}
 	return nil

@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"errors"
+	"io"
+
 	"loaderx/engine/internal/disk"
 )
 
@@ -28,7 +31,10 @@ func (w *writer) restoreTable() error {
 		id, k := s.limits.segmentOf(i)
 		n := min(s.st.length-i, s.limits.Segment-k, int64(len(block))/disk.EntrySize)
 		raw := block[:n*disk.EntrySize]
-		if err := s.tables.read(id, raw, k*disk.EntrySize); err != nil {
+		switch err := s.tables.read(id, raw, k*disk.EntrySize); {
+		case errors.Is(err, io.EOF):
+			return corrupt(s.dir.Path()+"/"+numbered(id, tableExt), "expected entries of %d records, got an end before them", s.st.length)
+		case err != nil:
 			return fileError("reading "+numbered(id, tableExt), err)
 		}
 		for j := range n {

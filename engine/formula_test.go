@@ -41,3 +41,32 @@ func TestRottenTableBeforeTheFirstDelete(t *testing.T) {
 		}
 	}
 }
+
+// A file that another program has cut is not written to: behind its end, what was
+// lost would read as zeros.
+func TestCutFilesAreNotAppendedTo(t *testing.T) {
+	t.Parallel()
+	for _, codec := range []Codec{Raw, Zstd} {
+		for _, ext := range []string{chunkExt, tableExt, sumExt} {
+			mem, s := inMemory(t, denseOptions(12, codec), 23)
+			name := storePath + "/" + numbered(0, ext)
+			whole := mem.ReadFile(name)
+			mem.WriteFile(name, whole[:len(whole)-1])
+			for range 2 {
+				b, err := s.Begin()
+				must(t, err)
+				wantStatus(t, ext+": append", b.AppendDense(denseRecords(30, 2, 12), 2), StatusCorruptStore)
+				must(t, b.Abort())
+			}
+			wantLen(t, ext+": after it", s, 23)
+			if ext == tableExt && codec == Raw {
+				wantStatus(t, ext+": delete", s.Delete([]int64{3}), StatusCorruptStore)
+			}
+			mem.WriteFile(name, whole)
+			must(t, s.Delete([]int64{3}))
+			appendDense(t, s, denseRecords(30, 2, 12), 12)
+			must(t, sound(s))
+			must(t, s.Close())
+		}
+	}
+}

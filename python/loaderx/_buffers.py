@@ -11,8 +11,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -38,14 +37,14 @@ class User(Protocol):
 class Lease:
     """The right to write to a slot, for as long as somebody holds it."""
 
-    __slots__ = ("_free", "slot", "__weakref__")
+    __slots__ = ("slot", "__weakref__")
 
-    def __init__(self, slot: Slot, free: deque[Slot]) -> None:
+    def __init__(self, slot: Slot) -> None:
         self.slot = slot
-        self._free = free
 
-    def __del__(self) -> None:
-        self._free.append(self.slot)
+
+def _nobody() -> None:
+    """The holder of a slot that was never leased."""
 
 
 class BufferRing:
@@ -92,7 +91,9 @@ class BufferRing:
         if not timeout > 0:
             raise ValueError(f"timeout: expected seconds above 0, got {timeout!r}")
         self._timeout = timeout
-        self._free: deque[Slot] = deque(self._slots)
+        # Who holds each slot: it is free when nobody does. Nothing else says so, so
+        # that no interrupt can part the one from the other.
+        self._holders: list[Callable[[], Lease | None]] = [_nobody] * len(self._slots)
         self._given: dict[Lease, None] = {}
         self._released = threading.Condition()
         self._users: weakref.WeakSet[User] = weakref.WeakSet()
@@ -105,7 +106,7 @@ class BufferRing:
     @property
     def free(self) -> int:
         """How many slots could be read into now."""
-        return len(self._free)
+        return sum(holder() is None for holder in self._holders)
 
     @property
     def held(self) -> int:
@@ -158,14 +159,21 @@ class BufferRing:
 
     def lease(self) -> Lease | None:
         """Lease a free slot; None: there is none."""
-        try:
-            return Lease(self._free.popleft(), self._free)
-        except IndexError:
-            return None
+        with self._released:
+            for place, holder in enumerate(self._holders):
+                if holder() is None:
+                    lease = Lease(self._slots[place])
+                    self._holders[place] = weakref.ref(lease)
+                    return lease
+        return None
 
     def give(self, lease: Lease) -> None:
         """Keep a lease until release(). Of a second time nothing comes."""
         self._given[lease] = None
+
+    def take_back(self, lease: Lease) -> None:
+        """Undo give, for a batch that did not reach its consumer."""
+        self._given.pop(lease, None)
 
     def join(self, user: User) -> None:
         """Note who leases slots, for as long as it exists."""
@@ -176,8 +184,8 @@ class BufferRing:
         """Whether somebody else waits for a slot."""
         return bool(self._awaiting) and list(self._awaiting) != [user]
 
-    def wait(self, user: User) -> None:
-        """Wait for a free slot, in short turns, and have others give up theirs.
+    def wait(self, user: User, over: Callable[[], bool]) -> None:
+        """Wait until ``over`` says so, in short turns, and have others give up their slots.
 
         They make nothing ahead until fed().
 
@@ -186,20 +194,25 @@ class BufferRing:
         """
         deadline = time.monotonic() + self._timeout
         self._awaiting[user] = None
-        while not self._free and not user.closed:
+        while not over() and not user.closed:
             if time.monotonic() > deadline:
                 raise TimeoutError(
                     f"next: expected one of {len(self)} buffers to be released within "
                     f"{self._timeout} s, got {self.held} held: call release() of the ring "
                     "for each batch"
                 )
+            self._ask_others(user)
             with self._released:
-                others = [other for other in self._users if other is not user]
-            for other in others:
-                other.give_up()
-            with self._released:
-                if not self._free:
+                if not over():
                     self._released.wait(_TURN_SECONDS)
+
+    def _ask_others(self, user: User) -> None:
+        """Have the others give up slots. Of its own, so that no name here keeps one of
+        them alive, with its slots, while it is waited."""
+        with self._released:
+            others = [other for other in self._users if other is not user]
+        for other in others:
+            other.give_up()
 
     def fed(self, user: User) -> None:
         """Note that somebody waits no more."""

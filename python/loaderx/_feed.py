@@ -92,26 +92,43 @@ class Feed:
         """The long way: whatever else there is to do besides handing over a batch."""
         self.require_open()
         self.require_outside("next")
-        with self._turn:
-            self._require_more()
-            ready, asked = self.ring.ready, time.perf_counter()
-            self._stats.asked(asked, ready)
-            self._owner, self._consumer = 0, _get_ident()
-            try:
-                found = self._wait() if self._workers else self._make()
-                if self._on_step is not None and isinstance(found, Taken):
-                    found = self._tell(found, time.perf_counter() - asked, ready)
-                if isinstance(found, Taken) and found.lease is not None:
-                    self._give(found.lease)
-            finally:
-                self._owner = 0 if self._on_step is not None else self._consumer
-                self._consumer = 0
-        if isinstance(found, Taken):
-            self._job.order.done(self.ring.consumed)
+        found: Taken | Failed | None = None
+        try:
+            with self._turn:
+                self._require_more()
+                ready, asked = self.ring.ready, time.perf_counter()
+                self._stats.asked(asked, ready)
+                self._owner, self._consumer = 0, _get_ident()
+                try:
+                    found = self._wait() if self._workers else self._make()
+                    if self._on_step is not None and isinstance(found, Taken):
+                        found = self._tell(found, time.perf_counter() - asked, ready)
+                    if isinstance(found, Taken) and found.lease is not None:
+                        self._give(found.lease)
+                finally:
+                    self._owner = 0 if self._on_step is not None else self._consumer
+                    self._consumer = 0
             self.account()
-            return found.batch
-        self.ring.close()
-        raise found.error
+        except BaseException:
+            if isinstance(found, Taken):
+                self._take_back(found)
+            raise
+        if isinstance(found, Failed):
+            self.ring.close()
+            raise found.error
+        if not self._job.order.pure:
+            self._job.order.done(self.ring.consumed)
+        return found.batch
+
+    def _take_back(self, taken: Taken) -> None:
+        """Have a batch that Ctrl-C has kept from its consumer be the next one again."""
+        if taken.lease is not None:
+            assert self._buffers is not None
+            self._buffers.take_back(taken.lease)
+        if self._workers:
+            self.ring.put_back(taken)
+        elif self.ring.consumed == taken.step + 1:
+            self.ring.pass_over(taken.step)
 
     def seek(self, step: int) -> None:
         """Make next() go on with that step."""
@@ -129,6 +146,12 @@ class Feed:
         """Have the batches counted that were given since the last time."""
         self._stats.given(self)
 
+    def account_all(self) -> None:
+        """The same, of the passes that are under way as well."""
+        for feed in list(_open_feeds):
+            if feed._stats is self._stats:
+                feed.account()
+
     def close(self) -> None:
         """Stop the workers; a second call does nothing."""
         if _native.forked:
@@ -140,10 +163,12 @@ class Feed:
         _open_feeds.discard(self)
 
     def __del__(self) -> None:
-        # Only this: collection may run while the ring's lock is held. Workers see it soon.
+        # No more: collection may run while the ring's lock is held. Workers see it soon.
         ring = getattr(self, "ring", None)
         if ring is not None:
             ring.closed = True
+            if not _native.forked:
+                self.account()
 
     def require_open(self) -> None:
         """Raise ForkedProcessError or LoaderClosedError if it is not open."""
@@ -189,13 +214,17 @@ class Feed:
             if isinstance(found, Failed):
                 return found
             if isinstance(found, Taken):
-                if found.hire:
-                    self.ring.hire()
-                return found
+                try:
+                    if found.hire:
+                        self.ring.hire()
+                    return found
+                except BaseException:
+                    self._take_back(found)
+                    raise
             since = time.perf_counter()
             self.require_open()
             if self._buffers is not None and self.ring.starved():
-                self._buffers.wait(self.ring)
+                self._buffers.wait(self.ring, lambda: not self.ring.starved())
             else:
                 self.ring.hire()
                 found.wait()
@@ -211,7 +240,7 @@ class Feed:
             return Failed(result.error)
         self._stats.waited(since)
         self.ring.pass_over(step + 1)
-        return Taken(result.batches[0], False, lease)
+        return Taken(step, result.batches[0], False, lease)
 
     def _give(self, lease: Lease) -> None:
         assert self._buffers is not None
@@ -222,8 +251,9 @@ class Feed:
         if self._buffers is None:
             return None
         try:
-            while (lease := self._buffers.lease()) is None:
-                self._buffers.wait(self.ring)
+            buffers = self._buffers
+            while (lease := buffers.lease()) is None:
+                buffers.wait(self.ring, lambda: buffers.free > 0)
                 self.require_open()
         finally:
             self._buffers.fed(self.ring)
@@ -248,12 +278,6 @@ class Feed:
                 failure.__cause__ = error
             add_note(failure, f"loaderx: in on_step of step {step}")
             return Failed(failure)
-        except BaseException:
-            if self._workers:
-                self.ring.put_back(taken)
-            else:
-                self.ring.pass_over(step)
-            raise
         finally:
             self._telling = None
         return taken

@@ -11,8 +11,10 @@ from loaderx._ticket import Result
 
 
 class Taken(NamedTuple):
-    """The next batch, whether another worker could be at work, and whose memory it is in."""
+    """The next batch: its step, whether another worker could be at work, and whose
+    memory it is in."""
 
+    step: int
     batch: Any
     hire: bool
     lease: Lease | None

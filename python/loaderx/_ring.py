@@ -117,10 +117,15 @@ class Ring:
             self._done_bytes -= current.nbytes
         if current.rest:
             # The ring keeps nothing alive that it has given.
-            lease, current.lease = current.lease, None
+            step, lease, current.lease = self.consumed, current.lease, None
             batch = current.rest.popleft()
-            self._call()
-            return Taken(batch, self._missing() > 0, lease)
+            try:
+                self._call()
+                return Taken(step, batch, self._missing() > 0, lease)
+            except BaseException:
+                current.lease = lease
+                current.rest.appendleft(batch)
+                raise
         if current.error is not None:
             return Failed(current.error)
         self._call()
@@ -130,11 +135,12 @@ class Ring:
         return Wait(waiter)
 
     def put_back(self, taken: Taken) -> None:
-        """Have a batch that was taken be the next one again."""
+        """Have the batch that was taken last be the next one again."""
         with self._lock:
-            if not self.closed:
-                self.current.lease = taken.lease
-                self.current.rest.appendleft(taken.batch)
+            current = self.current
+            if not self.closed and current.first <= taken.step == self.consumed - 1:
+                current.lease = taken.lease
+                current.rest.appendleft(taken.batch)
 
     def give_up(self) -> None:
         """Drop what was made ahead, for another ring that needs the buffers it is in.
@@ -143,11 +149,12 @@ class Ring:
         Tickets are of one step where there are buffers.
         """
         with self._lock:
-            if self._busy or self.closed:
+            if self._busy:
                 return
             self._busy = True
             try:
-                self._drop_ahead()
+                if not self.closed:
+                    self._drop_ahead()
             finally:
                 self._leave()
 

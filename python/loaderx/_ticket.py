@@ -112,7 +112,8 @@ class Job:
         try:
             raw = self._read(step, steps, result, work)
         except catch as error:
-            if steps > 1:
+            # What is no Exception, such as KeyboardInterrupt, may not come a second time.
+            if steps > 1 and isinstance(error, Exception):
                 return self._run_singly(step, steps, catch)
             result.error = error
             return result

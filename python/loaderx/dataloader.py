@@ -324,7 +324,7 @@ class DataLoader:
             ForkedProcessError: in a forked child.
         """
         _native.require_usable()
-        self._feed.account()
+        self._feed.account_all()
         return self._job.stats.numbers()
 
     def report(self) -> str:

@@ -7,6 +7,7 @@ import gc
 import itertools
 import pickle
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -340,3 +341,60 @@ def test_slots_have_memory_of_their_own() -> None:
 def test_a_timeout_is_a_number(timeout: Any) -> None:
     with pytest.raises(TypeError, match="timeout: expected a number of seconds, got"):
         ring_of(arrays(1), timeout=timeout)
+
+
+@pytest.mark.parametrize("way", ["rebound", "pass left", "two passes"])
+def test_slots_of_a_loader_that_was_let_go_come_back(streams: dict[str, Any], way: str) -> None:
+    """Also while somebody waits for them, who must not keep them alive."""
+    for _ in range(8):
+        ring = ring_of(arrays(3), timeout=5)
+        loader = DataLoader(streams, 2, 8, buffers=ring)
+        if way == "rebound":
+            for _ in range(20):
+                next(loader)
+                ring.release()
+            loader = DataLoader(streams, 2, 8, buffers=ring, seed=2)
+        for _ in range(2 if way == "two passes" else way == "pass left"):
+            next(iter(loader.epoch()))
+            ring.release()
+        next(loader)
+        ring.release()
+        loader.close()
+
+
+@pytest.mark.parametrize("slots,workers", [(2, 1), (2, 4), (3, 2)])
+def test_a_seek_while_every_free_slot_is_being_filled(
+    streams: dict[str, Any], slots: int, workers: int
+) -> None:
+    """A worker takes the slot that comes back, for the very batch that is waited for."""
+    first = Sampler(120, 8).indices_at(0)
+    for _ in range(5):
+        gate = threading.Event()
+
+        def transform(batch: Any, gate: Any = gate) -> Any:
+            if not np.array_equal(batch["label"], first):
+                gate.wait(60)
+            return batch
+
+        ring = ring_of(arrays(slots), timeout=3)
+        with DataLoader(streams, workers, 8, buffers=ring, transform=transform) as loader:
+            next(loader)
+            spin(lambda ring=ring: not ring.free)
+            loader.seek(50)
+
+            def open_gate(gate: Any = gate, ring: BufferRing = ring) -> None:
+                spin(lambda: ring._awaiting)
+                gate.set()
+
+            opener = threading.Thread(target=open_gate, daemon=True)
+            opener.start()
+            next(loader)
+            assert loader.step == 51
+            opener.join(60)
+
+
+def spin(done: Any) -> None:
+    """Wait for something that another thread does at once."""
+    deadline = time.monotonic() + 30
+    while not done():
+        assert time.monotonic() < deadline

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -242,3 +243,18 @@ def test_a_report_without_an_estimate_has_one_line_less(
         next(loader)
         assert loader.stats()["cached"] is None
         assert "estimated" not in loader.report()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_batches_of_a_pass_count_however_it_ends(streams: dict[str, Any], workers: int) -> None:
+    with DataLoader(streams, batch_size=4, num_workers=workers) as loader:
+        for _ in range(3):
+            for k, _batch in enumerate(loader.epoch(40)):
+                if k == 9:
+                    break
+        del _batch
+        gc.collect()
+        under_way = iter(loader.epoch(40))
+        for _ in range(7):
+            next(under_way)
+        assert loader.stats()["steps"] == 37

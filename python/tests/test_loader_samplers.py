@@ -207,3 +207,24 @@ def test_behind_the_last_step(store: DenseStore, workers: int) -> None:
                 next(loader)
         loader.seek(0)
         next(loader)
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2])
+@pytest.mark.parametrize("steps", [5, 300])
+def test_what_is_no_exception_arrives_from_a_ticket_of_any_size(
+    store: DenseStore, workers: int, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sampler raises it once: the steps of its ticket are not tried again."""
+    monkeypatch.setattr(_ring, "TICKET_SECONDS", 1e9)
+
+    class Exits(ByNext):
+        def next(self) -> list[int]:
+            if self.drawn == steps:
+                self.drawn += 1
+                raise SystemExit("mine")
+            return super().next()
+
+    with DataLoader({"a": store}, sampler=Exits(-1), num_workers=workers) as loader:
+        with pytest.raises(SystemExit, match="mine"):
+            for _ in range(steps + 100):
+                next(loader)

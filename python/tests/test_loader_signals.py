@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 from support import output_of
 
-from loaderx import _feed
+from loaderx import _feed, _ring, _stats
 from loaderx._stats import Stats
 from loaderx.dataloader import BufferRing, DataLoader
 from loaderx.errors import LoaderClosedError, ZrecordError
 from loaderx.zrecord import DenseStore
+from loaderx.zsampler import Sampler
 
 
 @pytest.fixture
@@ -250,3 +251,36 @@ def test_counting_goes_on_after_an_interrupt(store: DenseStore) -> None:
     feed.__class__ = type("Fed", (), {"accounted": 0, "step": 7})
     stats.given(feed)
     assert stats.numbers()["steps"] == 7
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2])
+@pytest.mark.parametrize("where", ["Stats.given", "Stats.asked", "Ring._call", "Ring.hire"])
+def test_ctrl_c_on_the_way_out_keeps_the_batch(
+    store: DenseStore, where: str, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch that did not reach its consumer is the next one again, and in the state."""
+    owner, name = where.split(".")
+    kind: Any = {"Stats": _stats.Stats, "Ring": _ring.Ring}[owner]
+    once = getattr(kind, name)
+    armed = False
+
+    def interrupted_once(*arguments: Any) -> Any:
+        nonlocal armed
+        if armed and threading.current_thread() is threading.main_thread():
+            armed = False
+            raise KeyboardInterrupt
+        return once(*arguments)
+
+    monkeypatch.setattr(kind, name, interrupted_once)
+    sampler = Sampler(len(store), 8, seed=3)
+    with DataLoader({"x": store}, sampler=sampler, num_workers=workers) as loader:
+        for step in range(60):
+            armed = step % 3 == 1
+            state = loader.state_dict()
+            try:
+                batch = next(loader)
+            except KeyboardInterrupt:
+                assert loader.state_dict() == state
+                batch = next(loader)
+            assert (batch["x"] == store[sampler.indices_at(step)]).all()
+            assert loader.step == step + 1
