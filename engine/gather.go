@@ -28,7 +28,7 @@ func wrap(index []int64, k int, n int64, path string) (int64, error) {
 // units says how many records a worker takes at a time, of about size bytes
 // each, and how many workers may share n of them.
 func (s *Store) units(n, size, threads int) (per, workers int) {
-	if threads == 1 || !s.pace.worthSharing(n*size, s.codec == Raw) {
+	if threads == 1 || !s.pace.share(n*size, s.codec == Raw) {
 		return max(1, n), 1
 	}
 	if threads <= 0 {

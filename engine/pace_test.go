@@ -45,3 +45,29 @@ func TestPaceIsMeasured(t *testing.T) {
 		}
 	}
 }
+
+// A store whose first gathers were slow is found out to be fast.
+func TestPaceIsMeasuredAgain(t *testing.T) {
+	if fan.Limit() == 1 {
+		t.Skip("one processor shares nothing")
+	}
+	var p pace
+	p.ns.Store(1 << 40)
+	gathers, alone := 0, 0
+	for ; p.worthSharing(1<<20, true); gathers++ {
+		if gathers == 40*again {
+			t.Fatalf("after %d gathers of no time, %d of them alone: it is still shared", gathers, alone)
+		}
+		if !p.share(1<<20, true) {
+			alone++
+			_ = p.measure(1<<20, func() error { return nil })
+		}
+	}
+	p.ns.Store(1 << 40)
+	for range 2 * again {
+		if p.share(1<<20, true) {
+			return
+		}
+	}
+	t.Error("a slow store's gathers are never shared")
+}

@@ -123,8 +123,7 @@ class Ring:
                 self._call()
                 return Taken(step, batch, self._missing() > 0, lease)
             except BaseException:
-                current.lease = lease
-                current.rest.appendleft(batch)
+                self.put_back(Taken(step, batch, False, lease))
                 raise
         if current.error is not None:
             return Failed(current.error)
@@ -174,8 +173,7 @@ class Ring:
 
     def starved(self) -> bool:
         """Whether nothing is under way because every buffer is held."""
-        held = self._buffers is not None and not self._buffers.free
-        return held and self._claimed == self.consumed
+        return not (self._buffers is None or self._buffers.free) and self._claimed == self.consumed
 
     def hire(self) -> None:
         """Start the workers there is room for. They count themselves when they run.
@@ -183,8 +181,7 @@ class Ring:
         Raises:
             RuntimeError: the system gives no thread, and there is no worker at all.
         """
-        # Without the lock: who is one too many does not register, and who ends wakes
-        # the consumer, which then looks again.
+        # Without the lock: one too many does not register, one that ends wakes the consumer.
         for _ in range(self._missing()):
             # Daemons: at exit the loader's own hook stops them, and never for long.
             worker = threading.Thread(

@@ -27,7 +27,8 @@ class Effort:
         rounds: in which every case has its turn.
         seconds: for each case in each round.
         writes: how often records are written, by what takes less than two seconds.
-        plans: how many index plans there are at most.
+        plans: how many index plans there are at least.
+        touched: bytes that the plans read together, so that no cache holds them.
         share: of the records of a set, how many are made.
     """
 
@@ -35,11 +36,12 @@ class Effort:
     seconds: float
     writes: int
     plans: int
+    touched: int
     share: float
 
 
-FULL = Effort(7, 0.2, 5, 64, 1.0)
-QUICK = Effort(3, 0.05, 2, 4, 0.25)
+FULL = Effort(7, 0.2, 5, 64, 128 << 20, 1.0)
+QUICK = Effort(3, 0.05, 2, 4, 0, 0.25)
 
 
 def parser(what: str) -> argparse.ArgumentParser:

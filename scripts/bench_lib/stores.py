@@ -102,9 +102,15 @@ class StoreRun:
         if self._cover:
             plans = sets.covering_plans(data.count, data.batch)
         else:
-            plans = sets.plans(data.count, data.batch, self.session.effort.plans)
+            plans = sets.plans(data.count, data.batch, self._how_many())
         np.save(self.folder / "plans.npy", plans)
         self.batch_bytes = self.nbytes / data.count * data.batch
+
+    def _how_many(self) -> int:
+        """How many plans: enough to read more than caches hold, but no more than cover the data."""
+        data = self.data
+        needed = -(-self.session.effort.touched // (data.batch * data.record_bytes))
+        return max(self.session.effort.plans, min(needed, data.count // data.batch))
 
     def _worker(self, name: str) -> Worker:
         entry = REGISTRY[name]

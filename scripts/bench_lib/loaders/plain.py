@@ -38,6 +38,10 @@ class Source:
         return {"image": self._images[index], "label": self._labels[index]}
 
 
+# Batches that Grain makes ahead. Its default, 500, would be 32 GiB of large ones.
+GRAIN_BUFFER = 16
+
+
 class Grain(Contender):
     """Grain's dataset API with its default threads."""
 
@@ -50,7 +54,8 @@ class Grain(Contender):
         found = found.shuffle(seed=0).repeat().batch(self.data.batch)
         if self.augmented:
             found = found.map(augment)
-        made: Iterator[Any] = iter(found.to_iter_dataset())
+        options = grain.ReadOptions(prefetch_buffer_size=GRAIN_BUFFER)
+        made: Iterator[Any] = iter(found.to_iter_dataset(options))
         return made
 
 
