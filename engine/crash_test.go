@@ -422,7 +422,7 @@ func (r *run) workOn(n int) error {
 			if err := r.again(op, killed, lost); err != nil {
 				return err
 			}
-			if r.rig.mem.Stuck() { // the machine has to be started anew
+			if r.rig.mem.Stuck("") { // the machine has to be started anew
 				return nil
 			}
 		default:
@@ -461,7 +461,7 @@ func (r *run) again(op operation, killed, lost bool) (err error) {
 		return fmt.Errorf("%s was cut (killed: %v) and left %d records of %d before and %d after", op.name, killed, len(got), len(r.now), len(op.after))
 	}
 	recovered := false
-	if r.rig.mem.Stuck() {
+	if r.rig.mem.Stuck(storePath) {
 		if err := r.s.Sync(); err == nil && r.s.w != nil {
 			return errors.New("recovery without syncing the folder")
 		}

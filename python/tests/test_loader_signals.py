@@ -201,7 +201,7 @@ def test_all_are_told_to_stop_before_any_is_waited_for(
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
 def test_a_forked_child_is_refused_and_does_not_wait(store: DenseStore) -> None:
     code = """
-    import os, sys, threading
+    import os, sys, threading, warnings
     from loaderx import DataLoader, DenseStore
     from loaderx.errors import ForkedProcessError
 
@@ -217,6 +217,7 @@ def test_a_forked_child_is_refused_and_does_not_wait(store: DenseStore) -> None:
     other = threading.Thread(target=hold)
     other.start()
     held.wait()
+    warnings.simplefilter("ignore")  # from Python 3.12 on, of forks beside threads
     child = os.fork()
     if child == 0:
         refused = 0

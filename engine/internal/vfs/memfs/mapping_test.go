@@ -41,7 +41,7 @@ func TestFoldersThatFailToSync(t *testing.T) {
 		if got := fs.Names("/d"); drop && !slices.Equal(got, []string{"kept"}) {
 			t.Errorf("expected what is on disk, got %q", got)
 		}
-		if err := d.Sync(); (err == nil) != drop || fs.Stuck() == drop {
+		if err := d.Sync(); (err == nil) != drop || fs.Stuck("") == drop {
 			t.Errorf("dropped: %v, and the next sync: %v", drop, err)
 		}
 		replay := fs.Replay()

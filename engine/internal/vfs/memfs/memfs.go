@@ -59,11 +59,15 @@ func (f *FS) Unmappable() {
 	f.noMap = true
 }
 
-// Stuck tells whether a folder fails to sync until the machine starts anew.
-func (f *FS) Stuck() bool {
+// Stuck tells whether the folder name, or any for "", fails to sync until the machine
+// starts anew.
+func (f *FS) Stuck(name string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.stuck) > 0
+	if name == "" {
+		return len(f.stuck) > 0
+	}
+	return f.stuck[f.find(name)]
 }
 
 // Clone is a file system with the same durable, pending and cached bytes,
