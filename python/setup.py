@@ -2,7 +2,7 @@
 
 The metadata are in pyproject.toml; this file adds what that cannot say: that
 the library comes from scripts/build_native.py, that the wheel is for one
-platform and for every Python, and that README.md and LICENSE stand one folder
+platform and for every Python, and that README.md and the licenses stand one folder
 up.
 """
 
@@ -93,7 +93,7 @@ def copies_from_above(*names: str) -> Iterator[None]:
             (HERE / name).unlink(missing_ok=True)
 
 
-with copies_from_above("README.md", "LICENSE"):
+with copies_from_above("README.md", "LICENSE", "THIRD_PARTY_LICENSES"):
     setup(
         distclass=PlatformDistribution,
         cmdclass={

@@ -16,7 +16,7 @@ import threading
 from types import SimpleNamespace
 from typing import Any
 
-from loaderx import _room
+from loaderx import _elf, _room
 from loaderx.errors import ForkedProcessError, from_status
 
 # A native call does at most about this many bytes, so that Ctrl-C, which waits
@@ -148,6 +148,8 @@ def _not_built(what: str) -> str:
 
 def _open(definitions: Any, path: str) -> Any:
     """dlopen, with the reason and the remedy when it fails."""
+    if (wrong := _elf.complaint(path)) is not None:
+        raise ImportError(f"cannot load {path}: {wrong}", path=path)
     try:
         return definitions.dlopen(path)
     except OSError as error:

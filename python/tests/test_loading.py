@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 from support import run_python
 
-from loaderx import _native
+from loaderx import _elf, _native
 
 
 class Refusing:
@@ -44,6 +45,25 @@ def test_reasons_and_remedies(reason: str, remedy: str) -> None:
     text = str(caught.value)
     assert text.startswith("cannot load /there/libloaderx.so: ") and reason in text
     assert text.endswith(remedy) and caught.value.path == "/there/libloaderx.so"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the library is no ELF file on this system")
+def test_a_library_for_another_processor_or_cut_short(tmp_path: Path) -> None:
+    """The system's loader would say that there is no such file, or end the process."""
+    whole = Path(_native.library_path()).read_bytes()
+    path = tmp_path / "libloaderx.so"
+    path.write_bytes(whole)
+    assert _elf.complaint(str(path)) is None
+    path.write_bytes(whole[:18] + b"\x28\x00" + whole[20:])  # 32-bit ARM
+    with pytest.raises(ImportError, match="built for another processor .*40, expected"):
+        _native._open(None, str(path))
+    for size in (64, 4096, 100_000, len(whole) // 2, len(whole) - 1000):
+        path.write_bytes(whole[:size])
+        with pytest.raises(ImportError, match=f"cut short .* got {size}"):
+            _native._open(None, str(path))
+    for content in (b"", b"\x7fELF", b"text" * 100):
+        path.write_bytes(content)
+        assert _elf.complaint(str(path)) is None  # the loader has words for these
 
 
 def test_libc_with_thread_local_variables_elsewhere(tmp_path: Path) -> None:

@@ -159,7 +159,7 @@ class ColdHost:
 
 def run(session: Session, data: DataSet, only: list[str]) -> list[Verdict]:
     """Measure a set from the disk, print the table, and judge its target."""
-    folder = session.folder / f"cold-{data.name.replace(",", "x")}"
+    folder = session.folder / ("cold-" + data.name.replace(",", "x"))
     arguments = (str(folder), data, only)
     rule = Rule(f"cold {data.name}", "loaderx_raw", "pread", BOUNDS.get(data.name, 1.0))
     verdicts: list[Verdict] = []

@@ -21,6 +21,8 @@ from wheels.pack import LIBRARIES
 from wheels.platforms import GLIBC, MACOS, Platform
 
 MOST_BYTES = 4 << 20
+# The project's own, and those of what is linked into the library.
+LICENSES = ("licenses/LICENSE", "licenses/THIRD_PARTY_LICENSES")
 MACHINES = {
     ("linux", "amd64"): ("ELF", "EM_X86_64"),
     ("linux", "arm64"): ("ELF", "EM_AARCH64"),
@@ -126,7 +128,7 @@ def check_wheel(platform: Platform, path: Path) -> Iterator[str]:
 
 def check_info(platform: Platform, info: dict[str, bytes]) -> Iterator[str]:
     """Check what .dist-info has, by name within it."""
-    for name in ("METADATA", "WHEEL", "RECORD", "licenses/LICENSE"):
+    for name in ("METADATA", "WHEEL", "RECORD", *LICENSES):
         if name not in info:
             yield f"expected {name} in .dist-info, got {sorted(info)}"
             return

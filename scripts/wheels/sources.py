@@ -27,6 +27,7 @@ FILES = {
     "CHANGELOG.md": "CHANGELOG.md",
     "FORMAT.md": "FORMAT.md",
     "LICENSE": "LICENSE",
+    "THIRD_PARTY_LICENSES": "THIRD_PARTY_LICENSES",
     "go.mod": "go.mod",
     "go.sum": "go.sum",
     "packaging/zstd.h": "packaging/zstd.h",
