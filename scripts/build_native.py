@@ -45,8 +45,8 @@ C_FLAGS = ["-O2", "-g0", "-ffunction-sections", "-fdata-sections"]
 C_FLAGS_OF = {
     # C frames are never unwound, and the tables for it are 1 % of the library.
     "linux": ["-fno-asynchronous-unwind-tables"],
-    # There is no list of exports for this linker: loaderx.h marks its functions,
-    # and the marks of zstd's headers are taken away.
+    # zig's linker takes no list of exports: loaderx.h marks its functions, and the
+    # marks of zstd's headers are taken away.
     "darwin": [
         "-fvisibility=hidden",
         *("-DZSTDLIB_VISIBLE=", "-DZSTDLIB_STATIC_API=", "-DZSTDERRORLIB_VISIBLE="),
@@ -126,13 +126,16 @@ def c_flags(goos: str) -> str:
 
 
 def linker_flags(goos: str, more: Sequence[str] = ()) -> str:
-    """Return the value of -ldflags: stripped, and with only lx_* names exported.
+    """Return the value of -ldflags: without debugging information, and on Linux stripped.
 
-    more are words for the C compiler, which links. The id that Go would give
-    the library depends on the checkout's path.
+    On Linux only lx_* names are exported, too; on Windows those that cgo marks, which
+    are the same. On macOS some of Go's runtime are as well, and names of functions
+    stay: wheels/macho.py takes both out of what goes into a wheel. more are words for
+    the C compiler, which links. The id that Go would give the library depends on the
+    checkout's path.
     """
     # zig's linker, which makes the wheels, knows no -s for macOS, and keeps what
-    # nothing calls with it on Windows. Neither keeps symbols without it.
+    # nothing calls with it on Windows, where there are no symbols without it.
     strip = ["-s", "-w"] if goos == "linux" else ["-w"]
     external = list(more)
     if goos == "linux":

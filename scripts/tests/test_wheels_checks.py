@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from wheels import binaries, checks, sources
+from wheels import binaries, checks, native, sources
 from wheels.binaries import Library
 from wheels.platforms import PLATFORMS, Platform
 
@@ -17,12 +17,12 @@ GLIBC, MUSL = PLATFORMS["manylinux_2_17_x86_64"], PLATFORMS["musllinux_1_2_x86_6
 MACOS, WINDOWS = PLATFORMS["macosx_12_0_arm64"], PLATFORMS["win_amd64"]
 
 GOOD = {
-    GLIBC: Library("ELF", "EM_X86_64", checks.declared(), {"libc.so.6"}, True, (2, 14)),
-    MUSL: Library("ELF", "EM_X86_64", checks.declared(), {"libc.so"}, True),
+    GLIBC: Library("ELF", "EM_X86_64", native.declared(), {"libc.so.6"}, True, (2, 14)),
+    MUSL: Library("ELF", "EM_X86_64", native.declared(), {"libc.so"}, True),
     MACOS: Library(
-        "Mach-O", "ARM64", checks.declared(), {"/usr/lib/libSystem.B.dylib"}, True, (12, 0)
+        "Mach-O", "ARM64", native.declared(), {"/usr/lib/libSystem.B.dylib"}, True, (12, 0)
     ),
-    WINDOWS: Library("PE", "IMAGE_FILE_MACHINE_AMD64", checks.declared(), {"KERNEL32.dll"}, True),
+    WINDOWS: Library("PE", "IMAGE_FILE_MACHINE_AMD64", native.declared(), {"KERNEL32.dll"}, True),
 }
 
 
@@ -51,9 +51,11 @@ def test_good_libraries(
     ("platform", "change", "message"),
     [
         (GLIBC, {"machine": "EM_AARCH64"}, "got a library for"),
-        (GLIBC, {"exports": checks.declared() | {"ZSTD_free"}}, "ZSTD_free"),
-        (WINDOWS, {"exports": checks.declared() - {"lx_abi_version"}}, "not .*lx_abi_version"),
+        (GLIBC, {"exports": native.declared() | {"ZSTD_free"}}, "ZSTD_free"),
+        (WINDOWS, {"exports": native.declared() - {"lx_abi_version"}}, "not .*lx_abi_version"),
         (MACOS, {"stripped": False}, "expected a stripped library"),
+        (MACOS, {"exports": native.declared() | {"crosscall2"}}, "crosscall2"),
+        (MACOS, {"unsigned": "there is none"}, "expected a signature, .*: there is none"),
         (GLIBC, {"needed": {"libc.so.6", "libzstd.so.1"}}, "libzstd"),
         (WINDOWS, {"needed": {"libwinpthread-1.dll"}}, "libwinpthread"),
         (MUSL, {"needed": set()}, "expected to need what every system has"),

@@ -15,6 +15,8 @@ from macholib import mach_o
 from macholib.MachO import MachO
 from macholib.SymbolTable import SymbolTable
 
+from wheels import codesign, exporttrie
+
 
 @dataclass
 class Library:
@@ -30,6 +32,8 @@ class Library:
     """The oldest glibc or macOS that it needs; () where there is no such thing."""
     static_tls: list[str] = field(default_factory=list)
     """What ties its thread-local variables to being loaded at the start."""
+    unsigned: str = ""
+    """What is wrong with its signature, where one is needed."""
 
 
 def read(path: Path) -> Library:
@@ -103,6 +107,9 @@ def read_macho(path: Path) -> Library:
     (header,) = MachO(str(path)).headers
     machine = mach_o.CPU_TYPE_NAMES.get(header.header.cputype, str(header.header.cputype))
     library = Library("Mach-O", machine, set(), set(), True)
+    data = path.read_bytes()
+    if machine == "ARM64":
+        library.unsigned = "there is none"
     for load, command, rest in header.commands:
         if load.cmd == mach_o.LC_BUILD_VERSION:
             library.oldest = (command.minos >> 16, command.minos >> 8 & 0xFF)
@@ -110,18 +117,25 @@ def read_macho(path: Path) -> Library:
             library.needed.add(rest.rstrip(b"\0").decode())
         elif load.cmd == mach_o.LC_SEGMENT_64 and command.segname.startswith(b"__DWARF"):
             library.stripped = False
+        elif load.cmd in (mach_o.LC_DYLD_INFO, mach_o.LC_DYLD_INFO_ONLY):
+            tree = data[command.export_off :][: command.export_size]
+            library.exports |= {plain(name) for name in exporttrie.read(tree)}
+        elif load.cmd == mach_o.LC_DYLD_EXPORTS_TRIE:
+            tree = data[command.dataoff :][: command.datasize]
+            library.exports |= {plain(name) for name in exporttrie.read(tree)}
+        elif load.cmd == mach_o.LC_CODE_SIGNATURE:
+            library.unsigned = codesign.complaint(data, command.dataoff)
     for symbol, name in SymbolTable(MachO(str(path))).nlists or ():
-        if symbol.n_type & mach_o.N_STAB:
+        imported = symbol.n_type == mach_o.N_EXT
+        exported = symbol.n_type == mach_o.N_EXT | mach_o.N_SECT and plain(name) in library.exports
+        if not imported and not exported:
             library.stripped = False
-        elif is_export(symbol.n_type):
-            library.exports.add(name.decode().removeprefix("_"))
     return library
 
 
-def is_export(kind: int) -> bool:
-    """Whether a symbol of Mach-O is defined here and can be seen from outside."""
-    outside = kind & mach_o.N_EXT and not kind & mach_o.N_PEXT
-    return bool(outside) and kind & mach_o.N_TYPE == mach_o.N_SECT
+def plain(name: bytes) -> str:
+    """Return what C calls a symbol of Mach-O."""
+    return name.decode().removeprefix("_")
 
 
 def read_pe(path: Path) -> Library:

@@ -17,6 +17,7 @@ import build_native
 
 from wheels import sources
 from wheels.binaries import Library, read
+from wheels.native import declared
 from wheels.pack import LIBRARIES
 from wheels.platforms import GLIBC, MACOS, Platform
 
@@ -39,22 +40,6 @@ NEEDED = {
     r"|/System/Library/Frameworks/CoreFoundation\.framework/.*",
     "windows": r"(?i)kernel32\.dll|ntdll\.dll|msvcrt\.dll|ucrtbase\.dll|api-ms-win-crt-.*\.dll",
 }
-# What Go's own object and the linker export on macOS, where a list of exports
-# is not to be had. Names there belong to a library, so they meet no others.
-OF_GO = {
-    "macos": {
-        *("crosscall1", "crosscall2", "_cgo_panic", "_cgo_topofstack"),
-        *("__dso_handle", "_mh_dylib_header"),
-    }
-}
-PROTOTYPE = re.compile(r"^\w[\w *]*\b(lx_\w+)\(", re.MULTILINE)
-COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-
-
-def declared() -> set[str]:
-    """Return the functions of loaderx.h."""
-    header = build_native.HEADER.read_text(encoding="utf-8")
-    return set(PROTOTYPE.findall(COMMENT.sub("", header)))
 
 
 def some(names: set[str]) -> str:
@@ -73,7 +58,7 @@ def check_library(platform: Platform, path: Path) -> Iterator[str]:
     header = declared()
     if len(header) < 10:
         yield f"the functions of {build_native.HEADER} were not recognized: got {sorted(header)}"
-    more = library.exports - header - OF_GO.get(platform.libc, set())
+    more = library.exports - header
     if more or header - library.exports:
         yield (
             f"expected the exports of loaderx.h, got {some(more)} beside them, and not "
@@ -83,6 +68,8 @@ def check_library(platform: Platform, path: Path) -> Iterator[str]:
         yield f"expected at most {MOST_BYTES} bytes, got {size}"
     if not library.stripped:
         yield "expected a stripped library, got one with symbols or debugging information"
+    if library.unsigned:
+        yield f"expected a signature, as this system loads nothing without one: {library.unsigned}"
     odd = {n for n in library.needed if not re.fullmatch(NEEDED[platform.libc], n)}
     if odd or not library.needed:
         yield f"expected to need what every system has, got {sorted(library.needed)}"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import build_native
 
-from wheels import checks
+from wheels import native
 from wheels.tools import run
 
 HERE = Path(__file__).resolve().parent
@@ -54,7 +54,7 @@ def build_client(
 def import_library(folder: Path, zig: str, env: Mapping[str, str]) -> None:
     """Make what linking to loaderx.dll needs, which the wheel does not carry."""
     names = folder / "loaderx.def"
-    lines = ["LIBRARY loaderx.dll", "EXPORTS", *sorted(checks.declared())]
+    lines = ["LIBRARY loaderx.dll", "EXPORTS", *sorted(native.declared())]
     names.write_text("\n".join(lines) + "\n")
     run(
         [zig, "dlltool", "-m", "i386:x86-64", "-d", str(names), "-l", str(folder / "libloaderx.a")],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,10 +11,19 @@ from pathlib import Path
 
 import build_native
 
+from wheels import macho
 from wheels.platforms import Platform
 
 CACHE = build_native.ROOT / ".cache"
 MAC_STUBS = build_native.ROOT / "packaging" / "macos"
+PROTOTYPE = re.compile(r"^\w[\w *]*\b(lx_\w+)\(", re.MULTILINE)
+COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+
+
+def declared() -> set[str]:
+    """Return the functions of loaderx.h."""
+    header = build_native.HEADER.read_text(encoding="utf-8")
+    return set(PROTOTYPE.findall(COMMENT.sub("", header)))
 
 
 def zig() -> Path:
@@ -60,9 +70,12 @@ def build(platform: Platform, out: Path) -> Path:
     flags: list[str] = []
     if platform.libc == "macos":
         flags = [f"-L{MAC_STUBS}", f"-F{MAC_STUBS}"]
-    return build_native.build(
+    library = build_native.build(
         out, cc=compiler(platform), env=environment(platform), link_flags=flags
     )
+    if platform.libc == "macos":
+        macho.finish(library, declared())
+    return library
 
 
 def vet(platform: Platform) -> Iterator[str]:
