@@ -120,7 +120,7 @@ def _load() -> None:
         if lack is not None:
             raise ImportError(f"cannot load {path}: {lack}", path=path)
         library = _open(definitions, path)
-        got, expected = library.lx_abi_version(), library.LX_ABI_VERSION
+        got, expected = _version(definitions, library, path), library.LX_ABI_VERSION
         if got == 0:
             raise ImportError(
                 f"cannot use {path}: this C library keeps thread-local variables in another way "
@@ -171,6 +171,19 @@ def _open(definitions: Any, path: str) -> Any:
         else:
             remedy = "install loaderx again, or look for the missing system library"
         raise ImportError(f"cannot load {path}: {text}; {remedy}", path=path) from error
+
+
+def _version(definitions: Any, library: Any, path: str) -> int:
+    """Ask a library for the version of its interface; one that is not ours cannot say."""
+    try:
+        return int(library.lx_abi_version())
+    except (AttributeError, definitions.error) as error:
+        raise ImportError(
+            f"cannot use {path}: expected loaderx's library, with a function lx_abi_version, got "
+            f"another one ({error}); something has replaced the file, so install loaderx again: "
+            "pip install --force-reinstall --no-deps loaderx",
+            path=path,
+        ) from error
 
 
 def _after_fork_in_child() -> None:

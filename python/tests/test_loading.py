@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import _cffi_backend
 import pytest
 from support import run_python
 
@@ -87,3 +88,30 @@ def test_libc_with_thread_local_variables_elsewhere(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert len(lines) == 2 and all("in another way than musl 1.2" in line for line in lines)
+
+
+def test_another_library_in_place_of_ours(tmp_path: Path) -> None:
+    """It loads, and has none of our functions."""
+    there = tmp_path / Path(_native.library_path()).name
+    there.write_bytes(Path(_cffi_backend.__file__).read_bytes())
+    code = """
+        import sys
+        import loaderx._native as native
+        from loaderx import DenseStore
+        native.library_path = lambda: sys.argv[1]
+        for _ in range(2):
+            try:
+                DenseStore(sys.argv[2], "u1", ())
+            except ImportError as error:
+                print(error.path, error)
+    """
+    done = run_python(code, there, tmp_path / "s")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == 2
+    for line in lines:
+        assert line.startswith(f"{there} cannot use {there}: expected loaderx's library")
+        assert "lx_abi_version" in line.partition("got another one (")[2]
+        assert line.endswith(
+            "install loaderx again: pip install --force-reinstall --no-deps loaderx"
+        )
