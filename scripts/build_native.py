@@ -80,6 +80,8 @@ def build(
     if cc:
         environment["CC"] = cc
     check(environment)
+    if module_flags():
+        environment["GOWORK"] = "off"  # of a workspace that it was unpacked in
     out.mkdir(parents=True, exist_ok=True)
     write_cdef(out / "_cdef.py")
     goos = go_env("GOOS", environment)
@@ -101,6 +103,7 @@ def link(library: Path, flags: str, env: Mapping[str, str]) -> None:
         "-buildmode=c-shared",
         "-trimpath",
         "-buildvcs=false",  # works in a checkout that git does not trust
+        *module_flags(),
         f"-ldflags={flags}",
         "-o",
         str(library),
@@ -112,6 +115,15 @@ def link(library: Path, flags: str, env: Mapping[str, str]) -> None:
             f"the Go build of the shared library failed (exit status {done.returncode}); "
             f"its messages are above. The command was, in {ROOT}:\n  {shlex.join(command)}"
         )
+
+
+def module_flags() -> list[str]:
+    """Return what keeps the go command to the modules in a source distribution.
+
+    They win over those in GOFLAGS, by which it would ask the network.
+    """
+    vendored = (ROOT / "vendor" / "modules.txt").is_file()
+    return ["-mod=vendor", "-modfile="] if vendored else []
 
 
 def c_flags(goos: str) -> str:

@@ -98,6 +98,30 @@ def test_a_failed_build_leaves_what_was_there(
     assert sorted(p.name for p in tmp_path.iterdir()) == ["_cdef.py", "go", "libloaderx.so"]
 
 
+@pytest.mark.parametrize("vendored", [False, True])
+def test_a_source_distribution_keeps_to_its_modules(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, vendored: bool
+) -> None:
+    """GOFLAGS and a workspace around it would have the go command ask the network."""
+    monkeypatch.setattr(build_native, "check", lambda env: None)
+    monkeypatch.setattr(build_native, "ROOT", tmp_path)
+    if vendored:
+        (tmp_path / "vendor").mkdir()
+        (tmp_path / "vendor" / "modules.txt").touch()
+    program(
+        tmp_path, "go", 'test "$1" = env && echo linux && exit 0; echo "$GOWORK $*" >said; exit 3'
+    )
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    with pytest.raises(build_native.BuildError, match="exit status 3"):
+        build_native.build(
+            tmp_path / "out",
+            env={"PATH": path, "GOFLAGS": "-mod=mod -modfile=x", "GOWORK": "there"},
+        )
+    workspace, *words = (tmp_path / "said").read_text(encoding="utf-8").split()
+    assert workspace == ("off" if vendored else "there")
+    assert [w for w in words if w.startswith("-mod")] == ["-mod=vendor", "-modfile="] * vendored
+
+
 def test_messages_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     """No traceback: one line, and an exit status."""
     with pytest.MonkeyPatch.context() as patch:

@@ -100,8 +100,13 @@ def sdist_install() -> str:
     install = [own, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     requirements = str(ROOT / "scripts" / "requirements-test.txt")
     tools.run([*install, "--only-binary", ":all:", "-r", requirements], env)
-    # No proxy for Go modules: everything is in the archive.
-    offline = {"GOPROXY": "off", "GOFLAGS": "", "GOCACHE": str(CACHE / "go-build")}
+    # No proxy for Go modules, and settings that ask for one: everything is in the archive.
+    offline = {
+        "GOPROXY": "off",
+        "GOFLAGS": "-mod=mod",
+        "GOMODCACHE": str(folder / "no-modules"),
+        "GOCACHE": str(CACHE / "go-build"),
+    }
     options = ["--no-build-isolation", "--no-deps", "--no-index"]
     tools.run([*install, *options, str(archives[0])], {**env, **offline})
     return session([own], {"PYTHONPATH": ""})
