@@ -2,17 +2,19 @@
 
 The metadata are in pyproject.toml; this file adds what that cannot say: that
 the library comes from scripts/build_native.py, that the wheel is for one
-platform and for every Python, and that README.md and the licenses stand one folder
-up.
+platform and for every Python, that README.md and the licenses stand one folder
+up, and that its links lead to the repository where it is read without one.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from setuptools import Distribution, setup
 from setuptools.command.bdist_wheel import bdist_wheel
@@ -33,8 +35,24 @@ except ImportError:
     )
 
 
+# A link or an image of Markdown, up to a target that is a path.
+RELATIVE = re.compile(r"(!?)(\[[^\]]*\]\()(?!\w+:|#)")
+
+
+def with_links(text: str, repository: str) -> str:
+    """Have a text's links to files lead to a repository of Forgejo, as codeberg.org runs it."""
+    kinds = {"": f"{repository}/src/branch/main/", "!": f"{repository}/raw/branch/main/"}
+    return RELATIVE.sub(lambda found: found.group() + kinds[found.group(1)], text)
+
+
 class PlatformDistribution(Distribution):
-    """A distribution whose files belong to one platform."""
+    """A distribution whose files belong to one platform, and its description."""
+
+    def parse_config_files(self, *args: Any, **options: Any) -> None:
+        """Read pyproject.toml; the index shows the README beside none of the files it names."""
+        super().parse_config_files(*args, **options)
+        text = with_links(self.metadata.long_description, self.metadata.project_urls["Source"])
+        self.metadata.long_description = text
 
     def has_ext_modules(self) -> bool:
         """Say so, which puts the package where libraries go."""

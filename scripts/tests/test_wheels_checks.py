@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 import subprocess
+import tarfile
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -138,6 +140,19 @@ def test_wheel_with_another_library_or_none(tmp_path: Path) -> None:
         assert complaint == f"expected one library, loaderx/libloaderx.so, got {names}"
 
 
+def test_sdist_with_dead_links(tmp_path: Path) -> None:
+    """A file, a folder and an address are there; docs/b.md is not."""
+    readme = b"[a](docs/a.md#x) [b](docs/b.md) [c](docs) [d](https://d) [e](#e)"
+    path = tmp_path / "loaderx-1.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name, content in (("README.md", readme), ("docs/a.md", b""), ("PKG-INFO", b"\n")):
+            entry = tarfile.TarInfo(f"loaderx-1/{name}")
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    found = [text for text in checks.check_sdist(path) if "links to" in text]
+    assert found == ["expected what the README links to, and there is no ['docs/b.md']"]
+
+
 def test_metadata() -> None:
     assert len(list(checks.check_metadata(b"Name: other\n"))) > 8
     whole = f"Name: loaderx\nVersion: {sources.version()}\nLicense-Expression: MIT\n"
@@ -146,5 +161,8 @@ def test_metadata() -> None:
     whole += "Project-URL: A, b\n" * 3 + "Requires-Dist: cffi\n" * 2 + "\n"
     assert list(checks.check_metadata((whole + "text " * 300).encode())) == []
     assert list(checks.check_metadata(whole.encode())) == ["expected the README as the description"]
+    links = whole + "text " * 300 + "[a](https://x/docs/a) [b](#b) ![c](docs/c.png) [d](docs/d#d)"
+    (complaint,) = checks.check_metadata(links.encode())
+    assert complaint.endswith("in the description, got ['docs/c.png', 'docs/d']")
     info = {"METADATA": b"", "WHEEL": b"Tag: py3-none-any\n", "RECORD": b""}
     assert "licenses/LICENSE" in next(iter(checks.check_info(GLIBC, info)))

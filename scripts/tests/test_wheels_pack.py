@@ -7,13 +7,14 @@ import csv
 import hashlib
 import io
 import os
+import re
 import tarfile
 import zipfile
 from pathlib import Path
 
 import build_native
 import pytest
-from wheels import pack, sources
+from wheels import checks, pack, sources
 from wheels.platforms import GLIBC, PLATFORMS
 
 WHEN = 1_700_000_000
@@ -117,6 +118,30 @@ def test_what_a_source_distribution_is_made_of() -> None:
     assert [name for name in sources.FILES if not (sources.ROOT / name).is_file()] == []
     modules = {path.name for path in sources.module_files()}
     assert {"__init__.py", "zrecord.py", "py.typed"} <= modules and "_cdef.py" not in modules
+
+
+def test_the_description_leads_to_the_repository(tmp_path: Path) -> None:
+    """It is the README, read where none of the files are that it links to."""
+    stage = tmp_path / "stage"
+    for source, target in sources.FILES.items():
+        sources.copy(sources.ROOT / source, stage / target)
+    for path in sources.module_files():
+        sources.copy(path, stage / path.relative_to(sources.ROOT / "python"))
+    readme = (sources.ROOT / "README.md").read_text(encoding="utf-8") + "[up](#loaderx)\n"
+    (stage / "README.md").write_text(readme, encoding="utf-8")
+    info = sources.metadata(stage, tmp_path / "info")
+    metadata = (info / "METADATA").read_bytes()
+    assert list(checks.check_metadata(metadata)) == []
+    (source,) = re.findall(rb"^Project-URL: Source, (\S+)$", metadata, re.MULTILINE)
+    links = checks.LINK.findall(readme)
+    assert {"docs/packaging.md", "examples"} <= set(links)
+    for link in links:
+        assert (sources.ROOT / link).exists(), link
+        kind = "raw" if link.endswith(".png") else "src"
+        assert f"]({source.decode()}/{kind}/branch/main/{link})".encode() in metadata
+    # Nothing else of it is another one.
+    text = metadata.decode().partition("\n\n")[2]
+    assert re.sub(f"{re.escape(source.decode())}/(src|raw)/branch/main/", "", text) == readme
 
 
 def test_tags() -> None:

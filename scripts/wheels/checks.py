@@ -11,7 +11,7 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import build_native
 
@@ -40,6 +40,10 @@ NEEDED = {
     r"|/System/Library/Frameworks/CoreFoundation\.framework/.*",
     "windows": r"(?i)kernel32\.dll|ntdll\.dll|msvcrt\.dll|ucrtbase\.dll|api-ms-win-crt-.*\.dll",
 }
+
+
+# A link of Markdown to a file: neither an address nor a place in the text itself.
+LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)")
 
 
 def some(names: set[str]) -> str:
@@ -143,8 +147,11 @@ def check_metadata(text: bytes) -> Iterator[str]:
             yield f"expected at least {least} of {name}, got {metadata.get_all(name)}"
     if "Typing :: Typed" not in metadata.get_all("Classifier", []):
         yield "expected the classifier Typing :: Typed, as the package has a py.typed"
-    if len(str(metadata.get_payload())) < 1000:
+    description = str(metadata.get_payload())
+    if len(description) < 1000:
         yield "expected the README as the description"
+    if relative := LINK.findall(description):
+        yield f"expected links with addresses in the description, got {relative}"
 
 
 def check_sdist(path: Path) -> Iterator[str]:
@@ -154,6 +161,11 @@ def check_sdist(path: Path) -> Iterator[str]:
         names = {m.name.removeprefix(f"{root}/") for m in archive.getmembers()}
         info = archive.extractfile(f"{root}/PKG-INFO")
         yield from check_metadata((info or io.BytesIO()).read())
+        readme = archive.extractfile(f"{root}/README.md")
+        links = set(LINK.findall((readme or io.BytesIO()).read().decode()))
+    files = names | {str(parent) for name in names for parent in PurePosixPath(name).parents}
+    if dead := links - files:
+        yield f"expected what the README links to, and there is no {sorted(dead)}"
     modules = {f"loaderx/{p.name}" for p in sources.module_files()}
     go = {str(p.relative_to(sources.ROOT)) for p in sources.go_files()}
     zstd = "vendor/github.com/DataDog/zstd"

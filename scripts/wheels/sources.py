@@ -26,13 +26,18 @@ FILES = {
     "README.md": "README.md",
     "CHANGELOG.md": "CHANGELOG.md",
     "FORMAT.md": "FORMAT.md",
+    "ARCHITECTURE.md": "ARCHITECTURE.md",
+    "CONTRIBUTING.md": "CONTRIBUTING.md",
     "LICENSE": "LICENSE",
     "THIRD_PARTY_LICENSES": "THIRD_PARTY_LICENSES",
     "go.mod": "go.mod",
     "go.sum": "go.sum",
     "packaging/zstd.h": "packaging/zstd.h",
     "scripts/build_native.py": "scripts/build_native.py",
+    "scripts/quickstart.py": "scripts/quickstart.py",
 }
+# What the README links to, besides those.
+DOCUMENTS = ("docs/*.md", "docs/images/*.png", "examples/*.py")
 GO_FOLDERS = ("cabi", "engine", "sampler")
 GO_SUFFIXES = {".go", ".c", ".h", ".s", ".map"}
 
@@ -68,13 +73,18 @@ def go_files() -> list[Path]:
     )
 
 
+def documents() -> list[Path]:
+    """Return the files of DOCUMENTS."""
+    return sorted(path for pattern in DOCUMENTS for path in ROOT.glob(pattern))
+
+
 def lay_out(stage: Path) -> None:
     """Make the folder that the source distribution is an archive of, but for PKG-INFO."""
     for source, target in FILES.items():
         copy(ROOT / source, stage / target)
     for path in module_files():
         copy(path, stage / path.relative_to(ROOT / "python"))
-    for path in go_files():
+    for path in (*go_files(), *documents()):
         copy(path, stage / path.relative_to(ROOT))
     vendor(stage / "vendor")
 
