@@ -139,6 +139,7 @@ def test_the_description_leads_to_the_repository(tmp_path: Path) -> None:
         assert (sources.ROOT / link).exists(), link
         kind = "raw" if link.endswith(".png") else "src"
         assert f"]({source.decode()}/{kind}/branch/main/{link})".encode() in metadata
+    assert b"[up](#loaderx)" in metadata
     # Nothing else of it is another one.
     text = metadata.decode().partition("\n\n")[2]
     assert re.sub(f"{re.escape(source.decode())}/(src|raw)/branch/main/", "", text) == readme
