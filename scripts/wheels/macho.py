@@ -167,39 +167,43 @@ class Library:
             found.append(Symbol(strings[start : strings.index(0, start)], *rest))
         return found
 
-    def indirect(self) -> list[int]:
-        """Return the table of those symbols that stubs and pointers stand for, by index."""
-        return [i for (i,) in struct.iter_unpack("<I", self.parts["indirect symbols"].data)]
-
     def keep(self, exports: AbstractSet[bytes]) -> None:
         """Leave of the symbols these exports and what is taken from other libraries."""
         tree = exporttrie.read(self.parts["exports"].data)
+        self._check_names(exports, set(tree))
+        self.parts["exports"].data = padded(exporttrie.build({n: tree[n] for n in exports}))
+        # The order that LC_DYSYMTAB speaks of: local ones, defined ones, undefined ones.
+        defined = [s for s in self.symbols if s.exported and s.name in exports]
+        undefined = [s for s in self.symbols if s.undefined]
+        self._redirect([*defined, *undefined])
+        self.symbols = [*defined, *undefined]
+        self._pack_symbols()
+        counts = (0, 0, 0, len(defined), len(defined), len(undefined))
+        struct.pack_into("<6I", self.bytes, self.commands[DYSYMTAB] + 8, *counts)
+
+    def _check_names(self, exports: AbstractSet[bytes], tree: AbstractSet[bytes]) -> None:
+        """Refuse to export what is not there, and to hide what dyld looks for by its name."""
         defined = {s.name for s in self.symbols if s.exported}
-        for where, names in (("tree of exports", set(tree)), ("table of symbols", defined)):
-            if exports - names:
-                lack = sorted(exports - names)
+        for where, names in (("tree of exports", tree), ("table of symbols", defined)):
+            if lack := sorted(exports - names):
                 raise MachOError(f"{self.name}: expected {lack} in the {where}, got no such names")
         binds = b"".join(part.data for name, part in self.parts.items() if "bind" in name)
         if sought := sorted(name for name in defined - exports if name + b"\0" in binds):
             raise MachOError(f"{self.name}: dyld looks for {sought}, which are not to be exported")
-        # The order that LC_DYSYMTAB speaks of: defined ones, then undefined ones.
-        before, kept = (self.symbols, [s for s in self.symbols if s.exported and s.name in exports])
-        count = len(kept)
-        kept += [s for s in before if s.undefined]
-        index = {id(symbol): i for i, symbol in enumerate(kept)}
-        pointed = [
-            i if i & (INDIRECT_LOCAL | INDIRECT_ABSOLUTE) else index.get(id(before[i]))
-            for i in self.indirect()
-        ]
-        # A pointer to something of the library's own needs no name: dyld moves it by its place.
-        table = [INDIRECT_LOCAL if i is None else i for i in pointed]
-        self.parts["indirect symbols"].data = struct.pack(f"<{len(table)}I", *table)
-        wanted = exporttrie.build({name: tree[name] for name in exports})
-        self.parts["exports"].data = padded(wanted)
-        self.symbols = kept
-        self._pack_symbols()
-        counts = (0, 0, 0, count, count, len(kept) - count)
-        struct.pack_into("<6I", self.bytes, self.commands[DYSYMTAB] + 8, *counts)
+
+    def _redirect(self, kept: list[Symbol]) -> None:
+        """Have stubs and pointers stand for the same symbols in a new order.
+
+        A pointer to something of the library's own needs none: dyld rebases it.
+        """
+        place = {id(symbol): i for i, symbol in enumerate(kept)}
+        table = self.parts["indirect symbols"]
+        new = bytearray()
+        for (old,) in struct.iter_unpack("<I", table.data):
+            plain = old & (INDIRECT_LOCAL | INDIRECT_ABSOLUTE) == 0
+            index = place.get(id(self.symbols[old]), INDIRECT_LOCAL) if plain else old
+            new += struct.pack("<I", index)
+        table.data = bytes(new)
 
     def _pack_symbols(self) -> None:
         strings, packed = bytearray(b"\0"), []
