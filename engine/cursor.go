@@ -23,6 +23,7 @@ type cursor struct {
 	data    []byte
 	at      int64          // the user's index being read, for messages
 	doubts  []doubt        // of the current unit
+	far     bool           // the batch is larger than the caches
 	shape   [maxShape]byte // a shape record, decoded
 
 	locator locator // of the fast ways
@@ -51,9 +52,11 @@ func (s *Store) borrowCursor(v *view) *cursor {
 	return c
 }
 
-// newCursor is a cursor that also decodes. It has to be ended.
-func (s *Store) newCursor(v *view) (*cursor, error) {
+// newCursor is a cursor that also decodes, for a batch of n bytes. It has to be
+// ended.
+func (s *Store) newCursor(v *view, n int) (*cursor, error) {
 	c := s.borrowCursor(v)
+	c.far = n >= move.StreamFrom()
 	if s.codec == Raw {
 		return c, nil
 	}
@@ -70,6 +73,15 @@ func (c *cursor) end() {
 	c.s, c.v, c.z, c.table, c.data = nil, nil, nil, nil, nil
 	c.locator.table, c.staged.index, c.pairs.index, c.pairs.dst = nil, nil, nil, RaggedDst{}
 	cursors.Put(c)
+}
+
+// copy fills dst from the mapping at src. It may fault.
+func (c *cursor) copy(dst []byte, src uintptr) {
+	if c.far {
+		move.Stream(dst, src)
+	} else {
+		move.Copy(dst, src)
+	}
 }
 
 // guard runs a unit of work on mapped memory; a fault is the current record's.

@@ -21,7 +21,7 @@ func (s *Store) GatherDense(index []int64, dst []byte, threads int) error {
 	if workers == 1 {
 		return s.one(v, len(dst), func(c *cursor) error { return c.denses(index, 0, len(index), dst) })
 	}
-	return s.gather(v, len(index), per, workers, func(c *cursor, lo, hi int) error {
+	return s.gather(v, len(index), len(dst), per, workers, func(c *cursor, lo, hi int) error {
 		return c.denses(index, lo, hi, dst)
 	})
 }

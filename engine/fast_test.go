@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"loaderx/engine/internal/move"
 )
 
 // raggedRecords appends n records of 0 to 2 dimensions and returns them.
@@ -71,6 +73,7 @@ func plans(n int64) map[string][]int64 {
 // Each fast way reads what the slow one reads, and does not leave it to the slow one.
 func TestFastDenseEqualsSlow(t *testing.T) {
 	const n = 500
+	sizes := []int{0, move.StreamFrom()} // of batches within the caches, and beyond
 	for _, codec := range everyCodec {
 		for _, width := range []int{1, 4, 8, 12, 64, 300, 2048, 20_000} {
 			for _, deleted := range []bool{false, true} {
@@ -86,22 +89,24 @@ func TestFastDenseEqualsSlow(t *testing.T) {
 				}
 				length := int64(len(all(t, s)))
 				for name, index := range plans(length) {
-					fast, slow := make([]byte, len(index)*width), make([]byte, len(index)*width)
-					err := s.one(s.view.Load(), 0, func(c *cursor) error {
-						way := c.gatherStaged
-						if codec != Raw {
-							way = c.gatherFrames
+					for _, size := range sizes {
+						fast, slow := make([]byte, len(index)*width), make([]byte, len(index)*width)
+						err := s.one(s.view.Load(), size, func(c *cursor) error {
+							way := c.gatherStaged
+							if codec != Raw {
+								way = c.gatherFrames
+							}
+							if !way(index, fast) {
+								t.Errorf("%v, %d bytes, deleted %v, %s: the fast way gave up", codec, width, deleted, name)
+							}
+							return c.each(0, len(index), func(k int) error { return c.dense(index, k, slow) })
+						})
+						if err != nil || !bytes.Equal(fast, slow) {
+							t.Errorf("%v, %d bytes, deleted %v, %s: the fast way read something else (%v)", codec, width, deleted, name, err)
 						}
-						if !way(index, fast) {
-							t.Errorf("%v, %d bytes, deleted %v, %s: the fast way gave up", codec, width, deleted, name)
+						if !deleted {
+							checkRecords(t, fast, data, index, length, width)
 						}
-						return c.each(0, len(index), func(k int) error { return c.dense(index, k, slow) })
-					})
-					if err != nil || !bytes.Equal(fast, slow) {
-						t.Errorf("%v, %d bytes, deleted %v, %s: the fast way read something else (%v)", codec, width, deleted, name, err)
-					}
-					if !deleted {
-						checkRecords(t, fast, data, index, length, width)
 					}
 				}
 			}
@@ -129,9 +134,10 @@ func TestFastRaggedEqualsAppended(t *testing.T) {
 		s := mustOpen(t, t.TempDir(), o)
 		payloads, shapes := raggedRecords(t, s, 500)
 		for name, index := range plans(500) {
-			for _, measured := range []bool{false, true} {
+			for k, measured := range []bool{false, true, false, true} {
 				dst := raggedRoom(len(index))
-				_ = s.one(s.view.Load(), 0, func(c *cursor) error {
+				size := k / 2 * move.StreamFrom() // 0, or more than the caches have
+				_ = s.one(s.view.Load(), size, func(c *cursor) error {
 					if measured && !c.gatherPairs(index, 1, RaggedDst{Offsets: dst.Offsets, DimOffsets: dst.DimOffsets}, false) {
 						t.Errorf("%v, %s: the fast way gave up measuring", codec, name)
 					}

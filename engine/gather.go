@@ -44,7 +44,7 @@ func (s *Store) units(n, size, threads int) (per, workers int) {
 // one runs do, which reads n bytes, on this goroutine alone. Apart from gather, so
 // that a small batch allocates nothing for others.
 func (s *Store) one(v *view, n int, do func(c *cursor) error) error {
-	c, err := s.newCursor(v)
+	c, err := s.newCursor(v, n)
 	if err != nil {
 		return err
 	}
@@ -52,9 +52,10 @@ func (s *Store) one(v *view, n int, do func(c *cursor) error) error {
 	return s.pace.measure(n, func() error { return do(c) })
 }
 
-// gather runs do for records lo to hi of a batch of n, in units of per.
-func (s *Store) gather(v *view, n, per, workers int, do func(c *cursor, lo, hi int) error) error {
-	start := func() (*cursor, error) { return s.newCursor(v) }
+// gather runs do for records lo to hi of a batch of n, size bytes in all, in units of
+// per.
+func (s *Store) gather(v *view, n, size, per, workers int, do func(c *cursor, lo, hi int) error) error {
+	start := func() (*cursor, error) { return s.newCursor(v, size) }
 	return fan.Run(workers, (n+per-1)/per, start, (*cursor).end, func(c *cursor, unit int) error {
 		return do(c, unit*per, min((unit+1)*per, n))
 	})

@@ -139,7 +139,7 @@ func (g *pairs) copy(k, n int) {
 		}
 		payload, shape := &spots[2*j], &spots[2*j+1]
 		if out := g.dst.Payload[g.dst.Offsets[k+j]:g.dst.Offsets[k+j+1]]; len(out) > 0 {
-			move.Copy(out, payload.at)
+			g.c.copy(out, payload.at)
 			if out[len(out)-1] == 0 {
 				l.suspect(payload.chunk)
 			}

@@ -64,7 +64,7 @@ func (s *Store) shareRagged(v *view, index []int64, itemBytes int64, dst RaggedD
 	if err := dst.room(); err != nil {
 		return err
 	}
-	return s.gather(v, len(index), per, workers, func(c *cursor, lo, hi int) error {
+	return s.gather(v, len(index), len(dst.Payload), per, workers, func(c *cursor, lo, hi int) error {
 		part := RaggedDst{dst.Payload, dst.Offsets[lo : hi+1], dst.Dims, dst.DimOffsets[lo : hi+1]}
 		if c.gatherPairs(index[lo:hi], itemBytes, part, true) {
 			return nil

@@ -62,7 +62,7 @@ func (g *staged) runs(dst []byte) (done int) {
 		n = g.together(first, n)
 		w := int(g.width)
 		out := dst[done*w : (done+n)*w]
-		move.Copy(out, g.addrs[0])
+		g.c.copy(out, g.addrs[0])
 		for k := w - 1; k < len(out); k += w {
 			if out[k] == 0 {
 				g.suspect(g.chunk)
@@ -180,7 +180,7 @@ func (g *staged) copy(out []byte, r, fetched, located int) int {
 		for ; fetched < min(r+j+ahead, located); fetched++ {
 			move.Prefetch(g.addrs[fetched%ring], min(w, aheadMost))
 		}
-		move.Copy(out[j*w:(j+1)*w], g.addrs[(r+j)%ring])
+		g.c.copy(out[j*w:(j+1)*w], g.addrs[(r+j)%ring])
 	}
 	return fetched
 }

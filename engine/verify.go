@@ -72,7 +72,7 @@ func (c *verification) step() (done bool, err error) {
 		c.next++
 	}
 	n := int(c.next - first)
-	start := func() (*cursor, error) { return s.newCursor(c.v) }
+	start := func() (*cursor, error) { return s.newCursor(c.v, 0) }
 	const unit = 64
 	err = fan.Run(0, (n+unit-1)/unit, start, (*cursor).end, func(cur *cursor, u int) error {
 		var dst []byte

@@ -1,11 +1,15 @@
 package move
 
+import "math"
+
 // Go's copy is as good as it gets here.
 const (
-	wideFrom   = 1
-	hasWide    = false
-	repFrom    = 1
-	hasRepMovs = false
+	wideFrom    = 1
+	hasWide     = false
+	repFrom     = 1
+	hasRepMovs  = false
+	streamLeast = 1
+	hasStream   = false
 )
 
 //go:noescape
@@ -14,5 +18,8 @@ func prefetchLines(p uintptr, lines int)
 //go:noescape
 func prefetchEach(addrs *uintptr, n int)
 
-func repMovs(dst *byte, src uintptr, n int)  { copyTwin(dst, src, n) }
-func wideMove(dst *byte, src uintptr, n int) { copyTwin(dst, src, n) }
+func repMovs(dst *byte, src uintptr, n int)    { copyTwin(dst, src, n) }
+func wideMove(dst *byte, src uintptr, n int)   { copyTwin(dst, src, n) }
+func streamMove(dst *byte, src uintptr, n int) { copyTwin(dst, src, n) }
+
+func streamFrom() int { return math.MaxInt }

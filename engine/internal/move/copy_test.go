@@ -16,7 +16,7 @@ func source(n int) []byte {
 	return b
 }
 
-var sizes = []int{1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 32, 63, 64, 65, 100, 127, 128, 129, 255, 256, 257, 383, 384, 511, 784, repFrom - 1, repFrom, repFrom + 1, 4096, 12345, 1 << 18}
+var sizes = []int{1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 32, 63, 64, 65, 100, 127, 128, 129, 255, 256, 257, 383, 384, 511, 784, repFrom - 1, repFrom, repFrom + 1, streamLeast, streamLeast + 1, 4096, 12345, 1 << 18}
 
 // The assembly and its twin copy the same bytes, and no others.
 func TestCopyEqualsItsTwin(t *testing.T) {
@@ -33,6 +33,14 @@ func TestCopyEqualsItsTwin(t *testing.T) {
 						wideMove(&dst[0], src, len(dst))
 					} else {
 						Copy(dst, src)
+					}
+				},
+				"Stream": Stream,
+				"streamMove": func(dst []byte, src uintptr) {
+					if hasStream && len(dst) >= 256 {
+						streamMove(&dst[0], src, len(dst))
+					} else {
+						Stream(dst, src)
 					}
 				},
 			} {
