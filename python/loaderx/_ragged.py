@@ -7,13 +7,15 @@ small the engine says how much it takes (LX_ROOM), without having copied.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from loaderx import _memory, _native
 from loaderx._batch import RaggedBatch
+
+if TYPE_CHECKING:
+    from loaderx.zrecord import RaggedStore
 
 IndexArray = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -21,7 +23,11 @@ IndexArray = np.ndarray[Any, np.dtype[np.int64]]
 CALL_RECORDS = 1 << 16
 
 _ROOM = 14
-_INT64 = np.dtype(np.int64)
+# What calls say of their records is kept for the next call up to this many numbers, and
+# as many of those; a new one has room for LEAST_NUMBERS.
+MOST_NUMBERS = 1 << 17
+MOST_KEPT = 8
+LEAST_NUMBERS = 1 << 10
 
 
 class Guess:
@@ -46,22 +52,83 @@ class Guess:
         self.ndim = dims / count
 
 
-class Call(NamedTuple):
-    """What stays the same through the calls of one gather."""
+class Numbers:
+    """Where the engine says how large records are: offsets, offsets of shapes, shapes.
 
-    store: int
-    dtype: np.dtype[Any]
-    guess: Guess
-    failure: Callable[[int], Exception]
-    max_threads: int
+    One array for the three, and recycled: to make and to wrap small ones takes longer
+    than to fill them.
+    """
+
+    __slots__ = ("array", "base", "count")
+
+    def __init__(self, room: int) -> None:
+        self.array = np.empty(room, np.int64)
+        self.base = _native.ffi.from_buffer("int64_t[]", self.array)
+        self.count = 0
+
+    @property
+    def nbytes(self) -> int:
+        """What the records take together."""
+        return self.base[self.count]  # type: ignore[no-any-return]
+
+    @property
+    def ndims(self) -> int:
+        """The numbers of their dimensions, added up."""
+        return self.base[2 * self.count + 1]  # type: ignore[no-any-return]
+
+    def offsets(self) -> IndexArray:
+        return self.array[: self.count + 1]
+
+    def dim_offsets(self) -> IndexArray:
+        return self.array[self.count + 1 : 2 * self.count + 2]
+
+    def dims(self) -> IndexArray:
+        return self.array[2 * self.count + 2 :][: self.ndims]
+
+    def all_1d(self) -> bool:
+        """Whether each record has one dimension: the offsets of shapes count up then."""
+        n = self.count + 1
+        said = _native.ffi.buffer(self.base + n, 8 * n)
+        return self.ndims == self.count and said[:] == _counting_up(n)
 
 
-def gather(call: Call, index: IndexArray) -> list[Any]:
+_kept: list[Numbers] = []
+_counts: dict[int, bytes] = {}
+
+
+def _borrow(size: int) -> Numbers:
+    """Numbers with room for size of them, that nobody else has. To be given back."""
+    try:
+        numbers = _kept.pop()
+    except IndexError:
+        return Numbers(max(size, LEAST_NUMBERS))
+    return numbers if len(numbers.array) >= size else Numbers(size + size // 4)
+
+
+def _give_back(numbers: Numbers) -> None:
+    if len(numbers.array) <= MOST_NUMBERS and len(_kept) < MOST_KEPT:
+        _kept.append(numbers)
+
+
+def _counting_up(n: int) -> bytes:
+    """The int64 values 0 to n - 1, kept since most batches have the same size."""
+    made = _counts.get(n)
+    if made is None:
+        made = np.arange(n, dtype=np.int64).tobytes()
+        if len(_counts) >= MOST_KEPT:
+            _counts.clear()
+        if n <= LEAST_NUMBERS:
+            _counts[n] = made
+    return made
+
+
+def gather(store: RaggedStore, index: IndexArray, max_threads: int = 0) -> list[Any]:
     """Read records.
 
     Args:
-        call: the store, and how to read it. Its guess learns.
+        store: where from. Its guess learns.
         index: int64, contiguous.
+        max_threads: what the engine may use, 0: as many as pay.
 
     Returns:
         One array for each index, each of its record's shape. The arrays of one
@@ -70,35 +137,39 @@ def gather(call: Call, index: IndexArray) -> list[Any]:
     Raises:
         Exception: as the status says; see loaderx.errors.
     """
+    count = len(index)
+    if count <= CALL_RECORDS:
+        room, dims_room = store._guess.room(count), store._guess.dims(count)
+        while room <= _native.CALL_BYTES or count == 1:
+            arrays, room, dims_room = _read(store, index, room, dims_room, max_threads)
+            if arrays is not None:
+                return arrays
+    offsets, _ = sizes(store, index)
     out: list[Any] = []
-    waiting = [index[i : i + CALL_RECORDS] for i in range(0, len(index), CALL_RECORDS)][::-1]
-    room = -1
-    while waiting:
-        part = waiting.pop()
-        arrays, sizes = _gather_once(call, part, call.guess.room(len(part)) if room < 0 else room)
-        if arrays is not None:
-            out += arrays
-            room = -1
-            continue
-        room = int(sizes[-1])
-        if room > _native.CALL_BYTES and len(part) > 1:
-            waiting += _cut(part, sizes)[::-1]
-            room = -1
-        else:
-            waiting.append(part)
+    for part in _cut(index, offsets):
+        arrays, room, dims_room = None, 0, 0
+        while arrays is None:
+            arrays, room, dims_room = _read(store, part, room, dims_room, max_threads)
+        out += arrays
     return out
 
 
-def gather_packed(call: Call, index: IndexArray) -> RaggedBatch:
+def gather_packed(store: RaggedStore, index: IndexArray, max_threads: int = 0) -> RaggedBatch:
     """Read records into one array, with their offsets and shapes; otherwise as gather."""
-    count, guess = len(index), call.guess
+    count, guess = len(index), store._guess
     if 0 < count <= CALL_RECORDS:
         room = guess.room(count)
         block = _memory.take(room) if room else _native.ffi.NULL
-        answer = _ask(call, index, block, room, guess.dims(count))
-        if answer.status == 0:
-            return _packed(call, block, answer.offsets, answer.dims, answer.dim_offsets)
-    offsets, dim_offsets = sizes(call, index)
+        status, numbers = _ask(store, index, block, room, guess.dims(count), max_threads)
+        if status == 0:
+            offsets, ndim = numbers.offsets(), 1 if numbers.all_1d() else -1
+            batch = _packed(
+                store._dtype, block, offsets, numbers.dims(), numbers.dim_offsets(), ndim
+            )
+            _give_back(numbers)
+            return batch
+        _give_back(numbers)
+    offsets, dim_offsets = sizes(store, index)
     total = int(offsets[-1])
     block = _memory.take(total) if total else _native.ffi.NULL
     base = _native.ffi.cast("char *", block)
@@ -108,15 +179,16 @@ def gather_packed(call: Call, index: IndexArray) -> RaggedBatch:
         stop = start + len(part)
         first, last = int(offsets[start]), int(offsets[stop])
         low, high = int(dim_offsets[start]), int(dim_offsets[stop])
-        answer = _ask(call, part, base + first, last - first, high - low)
-        if answer.status:
-            raise call.failure(answer.status)
-        dims[low:high] = answer.dims[: high - low]
+        status, numbers = _ask(store, part, base + first, last - first, high - low, max_threads)
+        if status:
+            raise store._failure(status)
+        dims[low:high] = numbers.dims()
+        _give_back(numbers)
         start = stop
-    return _packed(call, block, offsets, dims, dim_offsets)
+    return _packed(store._dtype, block, offsets, dims, dim_offsets, -1)
 
 
-def sizes(call: Call, index: IndexArray) -> tuple[IndexArray, IndexArray]:
+def sizes(store: RaggedStore, index: IndexArray) -> tuple[IndexArray, IndexArray]:
     """How large records are, without reading them.
 
     Returns:
@@ -126,28 +198,36 @@ def sizes(call: Call, index: IndexArray) -> tuple[IndexArray, IndexArray]:
     offsets, dim_offsets = (np.zeros(len(index) + 1, np.int64) for _ in range(2))
     for start in range(0, len(index), CALL_RECORDS):
         part = index[start : start + CALL_RECORDS]
-        answer = _ask(call, part, _native.ffi.NULL, 0, 0)
+        _, numbers = _ask(store, part, _native.ffi.NULL, 0, 0, 0)
         rows = slice(start + 1, start + 1 + len(part))
-        np.add(answer.offsets[1:], offsets[start], out=offsets[rows])
-        np.add(answer.dim_offsets[1:], dim_offsets[start], out=dim_offsets[rows])
+        np.add(numbers.offsets()[1:], offsets[start], out=offsets[rows])
+        np.add(numbers.dim_offsets()[1:], dim_offsets[start], out=dim_offsets[rows])
+        _give_back(numbers)
     return offsets, dim_offsets
 
 
 def _packed(
-    call: Call, block: Any, offsets: IndexArray, dims: IndexArray, dim_offsets: IndexArray
+    dtype: np.dtype[Any],
+    block: Any,
+    offsets: IndexArray,
+    dims: IndexArray,
+    dim_offsets: IndexArray,
+    ndim: int,
 ) -> RaggedBatch:
-    """Make the batch over a block that holds its payload."""
-    nbytes, count, item = int(offsets[-1]), len(offsets) - 1, call.dtype.itemsize
+    """Make the batch over a block that holds its payload.
+
+    ndim is what all records are known to have, or negative. Nothing of the three
+    int64 arrays is kept.
+    """
+    nbytes, count, item = int(offsets[-1]), len(offsets) - 1, dtype.itemsize
     shape = (nbytes // item,)
-    values = _memory.array(block, nbytes, shape, call.dtype) if nbytes else np.empty(0, call.dtype)
-    # Of no records it is not known how many dimensions they have: one, as most.
-    ndim = int(dim_offsets[1]) if count else 1
-    shapes: IndexArray | list[tuple[int, ...]]
-    if bool((np.diff(dim_offsets) == ndim).all()):
-        shapes = dims[: count * ndim].reshape(count, ndim).copy()
-    else:
-        shapes = _shapes(dims, dim_offsets)
-    return RaggedBatch(values, offsets // item, shapes)
+    values = _memory.array(block, nbytes, shape, dtype) if nbytes else np.empty(0, dtype)
+    if ndim < 0:
+        # Of no records it is not known how many dimensions they have: one, as most.
+        ndim = int(dim_offsets[1]) if count else 1
+        if not bool((np.diff(dim_offsets) == ndim).all()):
+            return RaggedBatch(values, offsets // item, _shapes(dims, dim_offsets))
+    return RaggedBatch(values, offsets // item, dims[: count * ndim].reshape(count, ndim).copy())
 
 
 def _cut(part: IndexArray, offsets: IndexArray) -> list[IndexArray]:
@@ -162,88 +242,67 @@ def _cut(part: IndexArray, offsets: IndexArray) -> list[IndexArray]:
     return pieces
 
 
-def _gather_once(call: Call, index: IndexArray, room: int) -> tuple[list[Any] | None, IndexArray]:
-    """One call of the engine, a second one where only the dimensions lacked room.
+def _read(
+    store: RaggedStore, index: IndexArray, room: int, dims_room: int, max_threads: int
+) -> tuple[list[Any] | None, int, int]:
+    """One call of the engine with room for so many bytes and dimensions.
 
     Returns:
-        The arrays, or None if room bytes are too few; and the byte offsets.
+        The arrays, or None if that was too little; and what they take.
     """
-    block = _memory.take(room) if room else _native.ffi.NULL
-    dims_room = call.guess.dims(len(index))
-    while True:
-        answer = _ask(call, index, block, room, dims_room)
-        if answer.status == 0:
-            arrays = _arrays(block, answer.offsets, answer.dims, answer.dim_offsets, call.dtype)
-            return arrays, answer.offsets
-        if int(answer.offsets[-1]) > room:
-            return None, answer.offsets
-        dims_room = int(answer.dim_offsets[-1])
+    ffi, dtype = _native.ffi, store._dtype
+    block = _memory.take(room) if room else ffi.NULL
+    status, numbers = _ask(store, index, block, room, dims_room, max_threads)
+    nbytes, ndims = numbers.nbytes, numbers.ndims
+    arrays: list[Any] | None = None
+    if status == 0:
+        # Records without a byte need no block.
+        buffer = ffi.buffer(block, nbytes) if nbytes else bytearray()
+        if numbers.all_1d():
+            # The common case: slices of one array are the cheapest.
+            flat: np.ndarray[Any, Any] = np.ndarray((nbytes // dtype.itemsize,), dtype, buffer)
+            ends = (numbers.offsets() // dtype.itemsize).tolist()
+            arrays = [flat[a:b] for a, b in zip(ends, ends[1:])]
+        else:
+            shapes = _shapes(numbers.dims(), numbers.dim_offsets())
+            arrays = [
+                np.ndarray(shape, dtype, buffer, offset)
+                for shape, offset in zip(shapes, numbers.offsets().tolist())
+            ]
+    _give_back(numbers)
+    return arrays, nbytes, ndims
 
 
-class _Answer(NamedTuple):
-    """What the engine said: LX_OK, or LX_ROOM with the offsets only."""
+def _ask(
+    store: RaggedStore, index: IndexArray, block: Any, room: int, dims_room: int, max_threads: int
+) -> tuple[int, Numbers]:
+    """Call the engine once.
 
-    status: int
-    offsets: IndexArray
-    dim_offsets: IndexArray
-    dims: IndexArray
-
-
-def _ask(call: Call, index: IndexArray, block: Any, room: int, dims_room: int) -> _Answer:
-    """Call the engine once. A status that is neither LX_OK nor LX_ROOM is raised."""
-    ffi, count = _native.ffi, len(index)
-    # Offsets, offsets of shapes, and shapes: one array, because each costs a wrapping;
-    # and recycled, because a fresh one makes malloc tidy up what the many small
-    # arrays of the last batch left.
-    size = 2 * (count + 1) + dims_room
-    memory = _memory.take(8 * size)
-    numbers = _memory.array(memory, 8 * size, (size,), _INT64)
-    base = ffi.cast("int64_t *", memory)
+    Returns:
+        LX_OK or LX_ROOM, another status is raised; and what it said, which is to be
+        given back: with LX_ROOM the offsets only.
+    """
+    count = len(index)
+    numbers = _borrow(2 * (count + 1) + dims_room)
+    numbers.count, base = count, numbers.base
     status = _native.lib.lx_ragged_gather(
-        call.store,
-        ffi.from_buffer(index),
+        store._handle,
+        _native.ffi.from_buffer(index),
         count,
-        call.dtype.itemsize,
+        store._dtype.itemsize,
         block,
         room,
         base,
         base + 2 * (count + 1),
         dims_room,
         base + (count + 1),
-        call.max_threads,
+        max_threads,
         _native.scratch.error,
     )
     if status not in (0, _ROOM):
-        raise call.failure(status)
-    offsets, dim_offsets = numbers[: count + 1], numbers[count + 1 : 2 * (count + 1)]
-    call.guess.learn(count, int(offsets[-1]), int(dim_offsets[-1]))
-    return _Answer(status, offsets, dim_offsets, numbers[2 * (count + 1) :])
-
-
-def _arrays(
-    block: Any,
-    offsets: IndexArray,
-    dims: IndexArray,
-    dim_offsets: IndexArray,
-    dtype: np.dtype[Any],
-) -> list[Any]:
-    """Make one array for each record, over the block that holds them all."""
-    nbytes = int(offsets[-1])
-    if nbytes == 0:
-        buffer = bytearray()  # records without a byte need no block
-    else:
-        buffer = _native.ffi.buffer(block, nbytes)
-    if int(dim_offsets[-1]) == len(offsets) - 1 and bool(
-        (dim_offsets[1:] > dim_offsets[:-1]).all()
-    ):
-        # All of one dimension, the common case: slices of one array are the cheapest.
-        flat: np.ndarray[Any, Any] = np.ndarray((nbytes // dtype.itemsize,), dtype, buffer)
-        ends = (offsets // dtype.itemsize).tolist()
-        return [flat[a:b] for a, b in zip(ends, ends[1:])]
-    return [
-        np.ndarray(shape, dtype, buffer, offset)
-        for shape, offset in zip(_shapes(dims, dim_offsets), offsets[:-1].tolist())
-    ]
+        raise store._failure(status)
+    store._guess.learn(count, base[count], base[2 * count + 1])
+    return status, numbers
 
 
 def _shapes(dims: IndexArray, dim_offsets: IndexArray) -> list[tuple[int, ...]]:

@@ -150,7 +150,7 @@ def read(store: Stream, ragged: str, index: IndexArray, max_threads: int, out: O
     """Read a set of records: an array, which is out if there is one, a list, or a RaggedBatch."""
     if isinstance(store, RaggedStore) and ragged != "list":
         store._require_open()
-        return _ragged.gather_packed(store._call(max_threads), index)
+        return _ragged.gather_packed(store, index, max_threads)
     if out is not None and isinstance(store, DenseStore):
         return store._read_to(index, out, max_threads)
     values: Values = store._read(index, max_threads)

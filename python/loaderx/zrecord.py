@@ -300,7 +300,7 @@ class RaggedStore(MaintainedStore):
         """
         found = normalize_set(index, self)
         self._require_open()
-        return _ragged.gather_packed(self._call(), found)
+        return _ragged.gather_packed(self, found)
 
     def lengths(self, index: Any = None) -> IndexArray:
         """The number of elements of each record, without reading any.
@@ -321,7 +321,7 @@ class RaggedStore(MaintainedStore):
         """
         found = as_set(normalize(slice(None) if index is None else index, self))
         self._require_open()
-        offsets, _ = _ragged.sizes(self._call(), found)
+        offsets, _ = _ragged.sizes(self, found)
         lengths: IndexArray = np.diff(offsets) // self._dtype.itemsize
         return lengths
 
@@ -349,10 +349,7 @@ class RaggedStore(MaintainedStore):
         if len(index) == 0:
             self._require_open()
             return []
-        return _ragged.gather(self._call(max_threads), index)
-
-    def _call(self, max_threads: int = 0) -> _ragged.Call:
-        return _ragged.Call(self._handle, self._dtype, self._guess, self._failure, max_threads)
+        return _ragged.gather(self, index, max_threads)
 
     def _facts(self) -> list[tuple[str, Any]]:
         return super()._facts() + ([("allow_empty", True)] if self._allow_empty else [])

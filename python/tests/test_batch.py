@@ -73,6 +73,32 @@ def test_calls_of_every_size(
     assert 0 < max(calls) <= count
 
 
+@pytest.mark.parametrize("records", KINDS.values(), ids=KINDS)
+def test_a_call_within_a_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: list[Any]
+) -> None:
+    """As a signal handler or a finalizer makes one: the outer one keeps its answer."""
+    ask, within = _ragged._ask, False
+    with RaggedStore(tmp_path / "s", np.int32) as store:
+        store.append(records)
+
+        def nested(*call: Any) -> Any:
+            nonlocal within
+            answer = ask(*call)
+            if not within:
+                within = True
+                assert same_list(store[range(59, -1, -1)], records[::-1])
+                assert same_list(store.gather([7, 3]).to_list(), [records[7], records[3]])
+                within = False
+            return answer
+
+        monkeypatch.setattr(_ragged, "_ask", nested)
+        for _ in range(2):
+            assert same_list(store[range(60)], records)
+            assert same_list(store.gather(range(60)).to_list(), records)
+            assert same(store.lengths(), np.array([record.size for record in records]))
+
+
 def test_no_records_and_empty_ones(tmp_path: Path) -> None:
     with RaggedStore(tmp_path / "s", np.float16, allow_empty=True) as store:
         none = store.gather([])
