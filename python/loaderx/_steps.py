@@ -35,7 +35,8 @@ class StepSampler:
         self._seed = as_int("seed", seed, 0, (1 << 64) - 1)
         self._world_size = as_int("world_size", world_size, 1, (1 << 31) - 1)
         self._rank = as_int("rank", rank, 0, self._world_size - 1)
-        self._lock = threading.Lock()
+        # Reentrant, for a signal handler that asks for a batch while one is drawn.
+        self._lock = threading.RLock()
         self._step = 0
 
     # ---- what a subclass says ----
@@ -94,10 +95,13 @@ class StepSampler:
         """
         _native.require_usable()
         with self._lock:
-            self._require_more()
-            batch = self.batches(self._step, 1)[0]
-            self._step += 1
-            return batch
+            while True:
+                self._require_more()
+                step = self._step
+                batch = self.batches(step, 1)[0]
+                if step == self._step:  # no signal handler took it meanwhile
+                    self._step = step + 1
+                    return batch
 
     def seek(self, step: int) -> None:
         """Make next() go on with that step, at least 0."""

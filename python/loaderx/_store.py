@@ -38,7 +38,7 @@ class Store:
         self._path = path
         self._mode = want.mode
         self._turn = Turn()
-        self._closing = threading.Lock()
+        self._closing = threading.RLock()  # a signal handler may close, too
         opened = open_store(path, want)
         self._handle = opened.handle
         self._dtype = opened.dtype

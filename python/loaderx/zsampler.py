@@ -143,21 +143,24 @@ class Sampler(StepSampler):
         """
         _native.require_usable()
         with self._lock:
-            start, rows = self._drawn
-            self._require_more()
-            if self._step >= start + len(rows):
-                start, rows = self._step, self._draw()
-                self._drawn = start, rows
-            # One change only, the last, so that Ctrl-C cannot part the step from its row.
-            self._step += 1
-            row: IndexArray = rows[self._step - 1 - start]
-            return row
+            while True:
+                self._require_more()
+                start, rows = self._drawn
+                step = self._step
+                if not start <= step < start + len(rows):
+                    self._drawn = step, self._draw(step)
+                    continue
+                row: IndexArray = rows[step - start]
+                if step == self._step:  # no signal handler took it meanwhile
+                    # One change only, the last, so that Ctrl-C cannot part the step from its row.
+                    self._step = step + 1
+                    return row
 
     __next__ = next
 
-    def _draw(self) -> IndexArray:
-        steps = min(max(1, _DRAW // self._local), INT64_MAX - self._step)
-        return self.fill(self._step, steps)
+    def _draw(self, step: int) -> IndexArray:
+        steps = min(max(1, _DRAW // self._local), INT64_MAX - step)
+        return self.fill(step, steps)
 
     def seek(self, step: int) -> None:
         """Make next() go on with that step, at least 0."""

@@ -17,8 +17,8 @@ from loaderx import _feed, _ring, _stats
 from loaderx._stats import Stats
 from loaderx.dataloader import BufferRing, DataLoader
 from loaderx.errors import LoaderClosedError, ZrecordError
-from loaderx.zrecord import DenseStore
-from loaderx.zsampler import Sampler
+from loaderx.zrecord import DenseStore, RaggedStore
+from loaderx.zsampler import Mix, Sampler, TokenBudget
 
 
 @pytest.fixture
@@ -285,3 +285,37 @@ def test_ctrl_c_on_the_way_out_keeps_the_batch(
                 batch = next(loader)
             assert (batch["x"] == store[sampler.indices_at(step)]).all()
             assert loader.step == step + 1
+
+
+@pytest.mark.parametrize("kind", ["plain", "mix", "budget"])
+@pytest.mark.parametrize("depth", [1, 3])
+def test_a_sampler_gives_each_batch_once_to_handlers_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, depth: int
+) -> None:
+    """A signal handler that takes a batch of the sampler it has interrupted."""
+    with RaggedStore(tmp_path / "r", np.uint8, codec="raw") as ragged:
+        ragged.append([np.ones(1 + k % 7, np.uint8) for k in range(50)])
+        sampler: Any = {
+            "plain": lambda: Sampler(50, 40, Sampler.Mode.CYCLIC, seed=3),
+            "mix": lambda: Mix({"a": 0.5, "b": 0.5}).sampler({"a": 50, "b": 50}, 8, seed=3),
+            "budget": lambda: TokenBudget(30, ragged).sampler(seed=3),
+        }[kind]()
+        point = "fill" if kind == "plain" else "batches"
+        work, signals, got = getattr(type(sampler), point), 0, []
+
+        def interrupted(*call: Any) -> Any:
+            nonlocal signals
+            made = work(sampler, *call)
+            if signals:
+                signals -= 1
+                got.append(sampler.next())
+            return made
+
+        want = [sampler.indices_at(step) for step in range(40)]
+        monkeypatch.setattr(sampler, point, interrupted)
+        while sampler.step < 20:
+            signals = depth
+            got.append(finished(sampler.next))
+        monkeypatch.undo()
+        left = [repr(batch) for batch in want[: sampler.step]]
+        assert sorted(map(repr, got)) == sorted(left)
