@@ -17,12 +17,14 @@ func (s *Store) GatherDense(index []int64, dst []byte, threads int) error {
 	}
 	v := s.view.Load()
 	s.now.ask(s, v, index)
-	per, workers := s.units(len(index), w, threads)
+	per, workers := s.units(len(index), len(dst), threads)
 	if workers == 1 {
 		return s.one(v, len(dst), func(c *cursor) error { return c.denses(index, 0, len(index), dst) })
 	}
-	return s.gather(v, len(index), len(dst), per, workers, func(c *cursor, lo, hi int) error {
-		return c.denses(index, lo, hi, dst)
+	return s.pace.measure(len(dst), true, func() error {
+		return s.gather(v, len(index), len(dst), per, workers, func(c *cursor, lo, hi int) error {
+			return c.denses(index, lo, hi, dst)
+		})
 	})
 }
 

@@ -25,16 +25,16 @@ func wrap(index []int64, k int, n int64, path string) (int64, error) {
 	return i, nil
 }
 
-// units says how many records a worker takes at a time, of about size bytes
-// each, and how many workers may share n of them.
+// units says how many records a worker takes at a time, and how many workers may share
+// n of them, of about size bytes in all.
 func (s *Store) units(n, size, threads int) (per, workers int) {
-	if threads == 1 || !s.pace.share(n*size, s.codec == Raw) {
+	if threads == 1 || !s.pace.share(size, s.codec == Raw) {
 		return max(1, n), 1
 	}
 	if threads <= 0 {
 		threads = fan.Limit()
 	}
-	per = max(1, unitBytes/max(1, size))
+	per = max(1, unitBytes/max(1, size/max(1, n)))
 	if s.codec != Raw {
 		per = min(unitFrames, per)
 	}
@@ -49,7 +49,7 @@ func (s *Store) one(v *view, n int, do func(c *cursor) error) error {
 		return err
 	}
 	defer c.end()
-	return s.pace.measure(n, func() error { return do(c) })
+	return s.pace.measure(n, false, func() error { return do(c) })
 }
 
 // gather runs do for records lo to hi of a batch of n, size bytes in all, in units of

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math/bits"
 	"sync/atomic"
 	"time"
 
@@ -8,68 +9,90 @@ import (
 )
 
 const (
-	// worthOver is how many times the cost of a hand-over a gather must take before
-	// others share it.
-	worthOver = 4
-	// pacedFrom is the smallest gather that says something about the pace.
-	pacedFrom = 64 << 10
-	// Paces in nanoseconds per MiB, before any was measured: 10 GiB/s of copying
-	// and 1 GiB/s of decoding.
-	firstRaw    = 100_000
-	firstFrames = 1_000_000
+	// pacedFrom is the smallest gather, in bytes, that says something about the pace.
+	pacedFrom = 16 << 10
+	// leastShared is what a gather must take before it is tried whether others help: no
+	// machine wakes another core in less than some microseconds.
+	leastShared = 20 * time.Microsecond
+	// again is how often, in gathers, the slower way is tried again once it is known:
+	// the first gathers of a process wait for page faults, and other work comes and goes.
+	again = 128
+	// A gather of a size that was never read is shared if it takes more than guessFrom at
+	// these paces, in nanoseconds per MiB: 10 GiB/s of copying and 1 GiB/s of decoding.
+	guessFrom   = time.Millisecond
+	guessRaw    = 100_000
+	guessFrames = 1_000_000
 )
 
-// pace is how fast one goroutine reads a store: nanoseconds per MiB, of the
-// latest gathers. 0: not measured yet.
+// pace is how fast a store is read by one goroutine and by several that share a gather.
+// Both are measured as it is read, for each size by itself: what waking another core
+// costs depends on the machine, on its host and on how long that core has slept, and
+// cannot be told beforehand.
 type pace struct {
-	ns     atomic.Int64
-	shared atomic.Uint64 // gathers that were worth sharing
+	sizes [bits.UintSize]sizePace // by the number of bits of a gather's bytes
 }
 
-// again is how often a gather that is worth sharing is not shared.
-const again = 32
+// sizePace has nanoseconds per MiB, of the latest gathers. 0: not measured yet.
+type sizePace struct {
+	alone, shared atomic.Int64
+	gathers       atomic.Uint64 // that could have been shared
+}
 
-// share tells whether a gather of n bytes is to be shared. Now and then one that is
-// worth it is not, so that its pace is measured again: the first gathers of a process
-// are slow, for page faults, and nothing else would show that the later ones are not.
+func (p *pace) of(n int) *sizePace { return &p.sizes[bits.Len(uint(n))%bits.UintSize] }
+
+// share tells whether a gather of n bytes is to be shared.
 func (p *pace) share(n int, raw bool) bool {
-	if !p.worthSharing(n, raw) {
+	if n < pacedFrom || fan.Limit() == 1 {
 		return false
 	}
-	k := p.shared.Add(1)
-	return k&(k-1) != 0 && k%again != 0
-}
-
-// worthSharing tells whether n bytes take so long that they should be shared.
-func (p *pace) worthSharing(n int, raw bool) bool {
-	ns := p.ns.Load()
-	if ns == 0 {
-		ns = firstFrames
+	s := p.of(n)
+	alone, shared := s.alone.Load(), s.shared.Load()
+	if alone == 0 {
+		guess := int64(guessFrames)
 		if raw {
-			ns = firstRaw
+			guess = guessRaw
 		}
+		return shared == 0 && perMiB(guess, n) > guessFrom
 	}
-	took := time.Duration(ns * int64(n) >> 20)
-	// Whatever a hand-over costs, it is not less than a microsecond.
-	return took > worthOver*time.Microsecond && fan.Limit() > 1 && took > worthOver*fan.HandOver()
+	if perMiB(alone, n) < leastShared {
+		return false
+	}
+	better := shared > 0 && shared < alone
+	if k := s.gathers.Add(1); k&(k-1) == 0 || k%again == 0 {
+		return !better
+	}
+	return better
 }
 
-// measure times a gather of n bytes on this goroutine.
-func (p *pace) measure(n int, do func() error) error {
+// measure times a gather of n bytes.
+func (p *pace) measure(n int, shared bool, do func() error) error {
 	if n < pacedFrom {
 		return do()
 	}
 	start := time.Now()
 	err := do()
-	now := int64(time.Since(start)) << 20 / int64(n)
-	// Being slow has many reasons, being fast has one.
-	if old := p.ns.Load(); old > now {
-		now = old - (old-now)/2
-	} else if old > 0 {
-		now = old + (now-old)/8
-	}
 	if err == nil {
-		p.ns.Store(max(1, now))
+		s := p.of(n)
+		to := &s.alone
+		if shared {
+			to = &s.shared
+		}
+		to.Store(average(to.Load(), max(1, int64(time.Since(start))<<20/int64(n))))
 	}
 	return err
 }
+
+// average moves an old pace towards a new one. Being slow has many reasons, being fast
+// has one.
+func average(old, now int64) int64 {
+	switch {
+	case old == 0:
+		return now
+	case old > now:
+		return old - (old-now+1)/2
+	default:
+		return old + (now-old)/8
+	}
+}
+
+func perMiB(ns int64, n int) time.Duration { return time.Duration(ns * int64(n) >> 20) }

@@ -32,8 +32,10 @@ func (s *Store) GatherRagged(index []int64, itemBytes int64, dst RaggedDst, thre
 	}
 	v := s.view.Load()
 	s.now.ask(s, v, index)
-	if per, workers := s.units(n, len(dst.Payload)/max(1, n), threads); workers > 1 {
-		return s.shareRagged(v, index, itemBytes, dst, per, workers)
+	if per, workers := s.units(n, len(dst.Payload), threads); workers > 1 {
+		return s.pace.measure(len(dst.Payload), true, func() error {
+			return s.shareRagged(v, index, itemBytes, dst, per, workers)
+		})
 	}
 	return s.one(v, len(dst.Payload), func(c *cursor) error {
 		if c.gatherPairs(index, itemBytes, dst, false) {
