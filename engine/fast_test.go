@@ -203,6 +203,28 @@ func TestMeasuredOffsetsAreChecked(t *testing.T) {
 	}
 }
 
+// Workers that share a gather write what is theirs alone: the race detector looks on.
+func TestSharedRaggedEqualsAppended(t *testing.T) {
+	for _, codec := range everyCodec {
+		s := mustOpen(t, t.TempDir(), raggedOptions(codec))
+		payloads, shapes := raggedRecords(t, s, 500)
+		index := all(t, s)
+		for _, per := range []int{1, 7, 100} {
+			dst := raggedRoom(len(index))
+			if err := s.shareRagged(s.view.Load(), index, 1, dst, per, 4); err != nil {
+				t.Fatal(err)
+			}
+			for k := range index {
+				payload := dst.Payload[dst.Offsets[k]:dst.Offsets[k+1]]
+				dims := dst.Dims[dst.DimOffsets[k]:dst.DimOffsets[k+1]]
+				if !bytes.Equal(payload, payloads[k]) || !equalDims(dims, shapes[k]) {
+					t.Fatalf("%v, %d at a time: place %d is not record %d", codec, per, k, k)
+				}
+			}
+		}
+	}
+}
+
 // Too little room is not an error: the offsets say what it takes.
 func TestRaggedRoom(t *testing.T) {
 	s := mustOpen(t, t.TempDir(), raggedOptions(Raw))

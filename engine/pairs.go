@@ -118,10 +118,11 @@ func (g *pairs) measure(k, n int) (shapes int, ok bool) {
 	for j := range n {
 		payload, shape := &spots[2*j], &spots[2*j+1]
 		end, dimsEnd := offsets[j]+int64(payload.logic), dims[j]+int64(shape.logic)/8-1
-		if g.measured && (end != offsets[j+1] || dimsEnd != dims[j+1]) {
-			return 0, false
+		if !g.measured {
+			offsets[j+1], dims[j+1] = end, dimsEnd
+		} else if end != offsets[j+1] || dimsEnd != dims[j+1] {
+			return 0, false // and nothing written: the next part reads it, too
 		}
-		offsets[j+1], dims[j+1] = end, dimsEnd
 		shapes += int(shape.logic)
 	}
 	return shapes, true
