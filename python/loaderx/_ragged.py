@@ -7,15 +7,12 @@ small the engine says how much it takes (LX_ROOM), without having copied.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from loaderx import _memory, _native
 from loaderx._batch import RaggedBatch
-
-if TYPE_CHECKING:
-    from loaderx.zrecord import RaggedStore
 
 IndexArray = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -50,6 +47,16 @@ class Guess:
     def learn(self, count: int, nbytes: int, dims: int) -> None:
         self.nbytes = nbytes / count
         self.ndim = dims / count
+
+
+class Source(Protocol):
+    """What is asked of a store: RaggedStore is one."""
+
+    _handle: int
+    _dtype: np.dtype[Any]
+    _guess: Guess
+
+    def _failure(self, status: int) -> Exception: ...
 
 
 class Numbers:
@@ -122,7 +129,7 @@ def _counting_up(n: int) -> bytes:
     return made
 
 
-def gather(store: RaggedStore, index: IndexArray, max_threads: int = 0) -> list[Any]:
+def gather(store: Source, index: IndexArray, max_threads: int = 0) -> list[Any]:
     """Read records.
 
     Args:
@@ -154,7 +161,7 @@ def gather(store: RaggedStore, index: IndexArray, max_threads: int = 0) -> list[
     return out
 
 
-def gather_packed(store: RaggedStore, index: IndexArray, max_threads: int = 0) -> RaggedBatch:
+def gather_packed(store: Source, index: IndexArray, max_threads: int = 0) -> RaggedBatch:
     """Read records into one array, with their offsets and shapes; otherwise as gather."""
     count, guess = len(index), store._guess
     if 0 < count <= CALL_RECORDS:
@@ -188,7 +195,7 @@ def gather_packed(store: RaggedStore, index: IndexArray, max_threads: int = 0) -
     return _packed(store._dtype, block, offsets, dims, dim_offsets, -1)
 
 
-def sizes(store: RaggedStore, index: IndexArray) -> tuple[IndexArray, IndexArray]:
+def sizes(store: Source, index: IndexArray) -> tuple[IndexArray, IndexArray]:
     """How large records are, without reading them.
 
     Returns:
@@ -243,7 +250,7 @@ def _cut(part: IndexArray, offsets: IndexArray) -> list[IndexArray]:
 
 
 def _read(
-    store: RaggedStore, index: IndexArray, room: int, dims_room: int, max_threads: int
+    store: Source, index: IndexArray, room: int, dims_room: int, max_threads: int
 ) -> tuple[list[Any] | None, int, int]:
     """One call of the engine with room for so many bytes and dimensions.
 
@@ -274,7 +281,7 @@ def _read(
 
 
 def _ask(
-    store: RaggedStore, index: IndexArray, block: Any, room: int, dims_room: int, max_threads: int
+    store: Source, index: IndexArray, block: Any, room: int, dims_room: int, max_threads: int
 ) -> tuple[int, Numbers]:
     """Call the engine once.
 
