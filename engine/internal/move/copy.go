@@ -43,7 +43,7 @@ func Copy(dst []byte, src uintptr) {
 // memory a third of the work, since a line that is written as a whole need not be
 // read before. Callers ask StreamFrom when.
 func Stream(dst []byte, src uintptr) {
-	if n := len(dst); n >= streamLeast && hasStream {
+	if n := len(dst); n >= streamLeast && hasWide {
 		streamMove(&dst[0], src, n)
 	} else {
 		Copy(dst, src)

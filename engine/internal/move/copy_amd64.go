@@ -19,12 +19,11 @@ const (
 	streamLeast = 1 << 10
 )
 
-// hasWide is set where there are registers of 32 bytes, and hasRepMovs where the
-// instruction is fast (ERMS).
+// hasWide is set where there are registers of 32 bytes, which streamMove uses as well,
+// and hasRepMovs where the instruction is fast (ERMS).
 var (
 	hasWide    = cpu.X86.HasAVX
 	hasRepMovs = cpu.X86.HasERMS
-	hasStream  = cpu.X86.HasAVX
 )
 
 //go:noescape

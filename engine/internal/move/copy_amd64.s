@@ -1,5 +1,16 @@
 #include "textflag.h"
 
+// The 128 bytes that end CX behind SI, copied to those that end CX behind DI.
+#define LAST128 \
+	VMOVDQU -128(SI)(CX*1), Y0; \
+	VMOVDQU -96(SI)(CX*1), Y1; \
+	VMOVDQU -64(SI)(CX*1), Y2; \
+	VMOVDQU -32(SI)(CX*1), Y3; \
+	VMOVDQU Y0, -128(DI)(CX*1); \
+	VMOVDQU Y1, -96(DI)(CX*1); \
+	VMOVDQU Y2, -64(DI)(CX*1); \
+	VMOVDQU Y3, -32(DI)(CX*1)
+
 // func prefetchLines(p uintptr, lines int)
 TEXT ·prefetchLines(SB), NOSPLIT, $0-16
 	MOVQ p+0(FP), AX
@@ -53,14 +64,7 @@ lines:
 	JGE  lines
 	TESTQ CX, CX
 	JEQ  done
-	VMOVDQU -128(SI)(CX*1), Y0
-	VMOVDQU -96(SI)(CX*1), Y1
-	VMOVDQU -64(SI)(CX*1), Y2
-	VMOVDQU -32(SI)(CX*1), Y3
-	VMOVDQU Y0, -128(DI)(CX*1)
-	VMOVDQU Y1, -96(DI)(CX*1)
-	VMOVDQU Y2, -64(DI)(CX*1)
-	VMOVDQU Y3, -32(DI)(CX*1)
+	LAST128
 done:
 	VZEROUPPER
 	RET
@@ -96,14 +100,7 @@ past:
 	CMPQ CX, $128
 	JGT  past
 	SFENCE
-	VMOVDQU -128(SI)(CX*1), Y0
-	VMOVDQU -96(SI)(CX*1), Y1
-	VMOVDQU -64(SI)(CX*1), Y2
-	VMOVDQU -32(SI)(CX*1), Y3
-	VMOVDQU Y0, -128(DI)(CX*1)
-	VMOVDQU Y1, -96(DI)(CX*1)
-	VMOVDQU Y2, -64(DI)(CX*1)
-	VMOVDQU Y3, -32(DI)(CX*1)
+	LAST128
 	VZEROUPPER
 	RET
 

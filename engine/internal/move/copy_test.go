@@ -37,7 +37,7 @@ func TestCopyEqualsItsTwin(t *testing.T) {
 				},
 				"Stream": Stream,
 				"streamMove": func(dst []byte, src uintptr) {
-					if hasStream && len(dst) >= 256 {
+					if hasWide && len(dst) >= 256 {
 						streamMove(&dst[0], src, len(dst))
 					} else {
 						Stream(dst, src)

@@ -1,0 +1,7 @@
+package move
+
+//go:noescape
+func prefetchLines(p uintptr, lines int)
+
+//go:noescape
+func prefetchEach(addrs *uintptr, n int)
